@@ -1,11 +1,14 @@
-"""CPU seconds of a whole training of the mini world, by this tree and by another commit's, and their ratio.
+"""CPU seconds of a whole training, by this tree and by another commit's, and their ratio.
 
     python benchmarks/training.py                   # beside commit 9745d7d, GRPO and Random-10, 64 steps
+    python benchmarks/training.py --world one-step --steps 4 --rounds 1   # SmolLM2-135M, and an evaluation of it
     python benchmarks/training.py --against HEAD~1 --methods grpo --steps 16
     python benchmarks/training.py --quick           # one step of next to nothing, beside HEAD
 
 A training is of mini-s, 32 prompts a step and 8 rollouts each in one micro-batch, with portable numerics on one thread,
-from the base model of mini's first seed or one of 600 steps. The two trees take turns, each training in a process of
+from the base model of mini's first seed or one of 600 steps. In the world `one-step` it is of SmolLM2-135M after the
+supervised start of the study `smollm2-one-step`, by that study's recipe, natively in the other tree, which has no other
+way at this size; then both answer 40 test problems 8 times. The two trees take turns, each training in a process of
 its own; the base and the problems are the same. A figure is the median over the rounds, a ratio that of one round; the
 parts are wall seconds, as `timing.parquet` has them. The commit comes from this repository's history.
 """
@@ -23,6 +26,7 @@ from pathlib import Path
 
 import pandas as pd
 import report
+import yaml
 
 from ict_core.problems.mini import training_problems
 from ict_core.store import records
@@ -63,10 +67,44 @@ def timed_study(text: str, model: str, methods: list[str], seeds: int) -> str:
     return f"{text}grid:\n{grid}baselines: [{methods[0]}]\n"
 
 
-def train(tree: Path, of: Path, method: str, base: Path, problems: Path, out: Path) -> dict[str, float]:
-    """One training by that tree's library: CPU seconds, user and system, and wall seconds of its parts."""
-    command = [sys.executable, "-m", "ict_core", "train", "--study", str(of), "--model", "mini-s", "--variant", method]
-    command += ["--seed", "0", "--base", str(base), "--problems", str(problems), "--out", str(out)]
+def real_study(folder: Path, methods: list[str], steps: int, prompts: int, numerics: str) -> Path:
+    """A study of SmolLM2-135M by the recipe of `smollm2-one-step`, which every tree since 9745d7d can read."""
+    recipe = (report.REPOSITORY / "configs/training/smollm2-one-step.yaml").read_text()
+    for key, value in {"steps": steps, "prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts}.items():
+        recipe = re.sub(rf"^{key}: \d+", f"{key}: {value}", recipe, flags=re.MULTILINE)
+    (folder / "configs/training/timed.yaml").write_text(
+        re.sub(r"^lr_warmup_steps: \d+", f"lr_warmup_steps: {min(3, steps - 1)}", recipe, flags=re.MULTILINE)
+    )
+    stated = {
+        **{"study": "timed", "note": "Timed.", "scale": "mini", "training": "timed", "numerics": numerics},
+        **{"selection_warmup_steps": 0, "data": {"seed": 0, "train_sets": ["gsm8k-short-train"]}},
+        **{"benchmarks": ["gsm8k-short"], "grading": {"seconds": 5, "memory_mib": 1024}, "baselines": [methods[0]]},
+        "evaluation": {"engine": "vllm", "samples": 8, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 64}
+        | {"threads": 1},
+        "evidence": {"margin_points": 2.0, "power": 0.8},
+        "grid": [{"models": ["smollm2-135m"], "methods": methods, "seeds": [0]}],
+    }
+    file = folder / "configs/studies/timed.yaml"
+    file.write_text(yaml.safe_dump(stated, sort_keys=False))
+    return file
+
+
+def real_inputs(folder: Path) -> tuple[Path, Path, Path]:
+    """The base model of `smollm2-one-step`, its training problems, and 40 of its test problems under a known name."""
+    results = folder / "results/smollm2-one-step"
+    base = results / "smollm2-135m-one-step/base/seed-0"
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", str(base), str(results / "data/eval.parquet")]
+    command += ["--configfile", "configs/studies/smollm2-one-step.yaml", "--quiet", "all"]
+    subprocess.run(command, cwd=folder, check=True)
+    asked = records.read_frame(results / "data/eval.parquet", records.PROBLEMS).iloc[::5]
+    records.write_frame(asked.assign(benchmark="gsm8k-short"), folder / "asked.parquet", records.PROBLEMS)
+    return base / "model", results / "data/train.parquet", folder / "asked.parquet"
+
+
+def ran(tree: Path, stage: str, of: Path, method: str, arguments: dict[str, Path]) -> float:
+    """CPU seconds, user and system, of one stage of seed 0 by that tree's library."""
+    command = [sys.executable, "-m", "ict_core", stage, "--study", str(of), "--variant", method, "--seed", "0"]
+    command += [word for name, path in arguments.items() for word in (f"--{name}", str(path))]
     threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = os.environ | threads | {"PYTHONPATH": str(tree)}
@@ -74,9 +112,13 @@ def train(tree: Path, of: Path, method: str, base: Path, problems: Path, out: Pa
     if done.returncode:
         sys.exit(f"{tree}: exit status {done.returncode}\n{done.stderr[-4000:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def parts(out: Path) -> dict[str, float]:
+    """Wall seconds of a training's parts."""
     timing = pd.read_parquet(out / "timing.parquet")
-    parts = {part: float(timing[part].sum()) for part in PARTS}
-    return {"CPU s": after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, **parts}
+    return {part: float(timing[part].sum()) for part in PARTS}
 
 
 def main() -> None:
@@ -88,27 +130,48 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=32, help="a step (default: %(default)s)")
     parser.add_argument("--pretraining", type=int, default=600, help="steps, where no base model is stored")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--world", choices=["mini", "one-step"], default="mini")
     quick = {"against": "HEAD", "methods": ["grpo"], "steps": 1, "prompts": 2, "pretraining": 1, "rounds": 1}
     options = report.parse(parser, **quick)
-    rows = []
+    real = options.world == "one-step"
     with tempfile.TemporaryDirectory() as temporary, tree_of(options.against, Path(temporary, "other")) as other:
         folder = Path(temporary)
-        report.copy_workflow(folder / "this")
-        base, problems = report.mini_model(folder, options.pretraining), folder / "problems.parquet"
-        records.write_frame(training_problems(0, 2000, set()), problems, records.PROBLEMS)
         trees = {"today": folder / "this", options.against: other}
-        studies = {name: study(tree, options.methods, options.steps, options.prompts) for name, tree in trees.items()}
-        for method in options.methods:
-            taken: dict[str, list[dict[str, float]]] = {name: [] for name in trees}
+        report.copy_workflow(trees["today"])
+        of = options.methods, options.steps, 8 if real else options.prompts
+        if real:
+            base, problems, asked = real_inputs(trees["today"])
+            numerics = {"today": "portable", options.against: "native"}
+            studies = {name: real_study(tree, *of, numerics[name]) for name, tree in trees.items()}
+        else:
+            base, problems = report.mini_model(folder, options.pretraining), folder / "problems.parquet"
+            records.write_frame(training_problems(0, 2000, set()), problems, records.PROBLEMS)
+            studies = {name: study(tree, *of) for name, tree in trees.items()}
+        model = {"model": Path("smollm2-135m" if real else "mini-s")}
+        taken: dict[tuple[str, str], list[dict[str, float]]] = {}
+        for job in [*options.methods, *(["evaluation"] if real else [])]:
             for number in range(options.rounds):
                 for name in sorted(trees, reverse=bool(number % 2)):
-                    out = folder / f"out-{method}-{number}-{name}"
-                    taken[name].append(train(trees[name], studies[name], method, base, problems, out))
-            for name, of in taken.items():
-                times = {part: f"{statistics.median(turn[part] for turn in of):.1f}" for part in ("CPU s", *PARTS)}
-                pairs = zip(of, taken[options.against], strict=True)
-                ratio = statistics.median(own["CPU s"] / before["CPU s"] for own, before in pairs)
-                rows.append({"training": method, "tree": name, **times, "ratio": f"{ratio:.2f}"})
+                    out = folder / f"out-{job}-{number}-{name}"
+                    if job == "evaluation":
+                        given = {
+                            "checkpoint": base,
+                            "problems": asked,
+                            "out": out,
+                            "manifest": folder / "generated.json",
+                        }
+                        figures = {"CPU s": ran(trees[name], "generate", studies[name], "base", model | given)}
+                    else:
+                        given = {"base": base, "problems": problems, "out": out}
+                        figures = {"CPU s": ran(trees[name], "train", studies[name], job, model | given), **parts(out)}
+                    taken.setdefault((job, name), []).append(figures)
+    rows = []
+    for (job, name), turns in taken.items():
+        medians = {p: statistics.median(turn.get(p, float("nan")) for turn in turns) for p in ("CPU s", *PARTS)}
+        pairs = zip(turns, taken[job, options.against], strict=True)
+        ratio = statistics.median(own["CPU s"] / before["CPU s"] for own, before in pairs)
+        times = {part: "—" if value != value else f"{value:.1f}" for part, value in medians.items()}
+        rows.append({"job": job, "tree": name, **times, "ratio": f"{ratio:.2f}"})
     report.append(rows, quick=options.quick)
 
 

@@ -59,8 +59,7 @@ def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
         UserError: a set has none, cannot be had or is not the one that its file states.
     """
     check_study_access(study, mirror)
-    solved = [train_set for train_set in study.train_sets.values() if isinstance(train_set, PublishedSet)]
-    parts = [published.load_solutions(train_set, mirror) for train_set in solved]  # the configuration allows no other
+    parts = [published.load_solutions(train_set, mirror) for train_set in study.train_sets.values()]
     return pd.concat(parts, ignore_index=True)
 
 

@@ -73,22 +73,22 @@ def _without_its_code(name: str, place: str) -> None:
         sys.modules[name] = module_from_spec(spec)
 
 
-def questions(stated: GeneratorSet) -> dict[str, str]:
-    """The answer of each of the set's `rows` questions, equally many of each generator.
+def questions(stated: GeneratorSet) -> dict[str, tuple[str, str | None]]:
+    """Answer and worked solution, if there is one, of each of the set's `rows` questions, equally many a generator.
 
     Raises:
         UserError: see :func:`generators`; or one has too few distinct problems, or fails.
     """
     made = generators(stated)
-    answers: dict[str, str] = {}
+    answers: dict[str, tuple[str, str | None]] = {}
     for index, dataset in enumerate(made):
         most = stated.rows * (index + 1) // len(made)
         try:
-            for question, answer in _drawn(dataset):
+            for question, answer, solution in _drawn(dataset):
                 if len(answers) == most:
                     break
                 if (sha256(question.encode()).digest()[0] < _HELD_OUT) == stated.held_out:
-                    answers.setdefault(question, answer)
+                    answers.setdefault(question, (answer, solution))
         except Exception as error:  # of the package's
             raise UserError(f"{stated.file}: generators[{index}]: {_line(error)}") from None
         if len(answers) < most:
@@ -97,10 +97,10 @@ def questions(stated: GeneratorSet) -> dict[str, str]:
     return answers
 
 
-def _drawn(dataset: Any) -> Iterator[tuple[str, str]]:
+def _drawn(dataset: Any) -> Iterator[tuple[str, str, str | None]]:
     for index in range(len(dataset)):
         drawn = dataset[index]
-        yield drawn["question"].strip(), drawn["answer"].strip()
+        yield drawn["question"].strip(), drawn["answer"].strip(), drawn.get("solution")
 
 
 def _line(error: Exception) -> str:

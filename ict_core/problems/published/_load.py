@@ -127,29 +127,45 @@ def _check_hub() -> None:
         )
 
 
-def load_solutions(published: PublishedSet, mirror: Path | None) -> pd.DataFrame:
+def load_solutions(published: AnySet, mirror: Path | None) -> pd.DataFrame:
     """All problems of a set whose reader has a function `solution`, as ``records.SOLUTIONS`` in order of their ids.
+
+    Of a generator's set it is what the generator gives.
 
     A problem that stands there twice is one row.
 
     Raises:
         UserError: the reader has none; or see :func:`load_problems`.
     """
-    solution = getattr(import_module(f"ict_core.{READERS[published.reader]}"), "solution", None)
-    if solution is None:
-        known = sorted(
-            name for name, module in READERS.items() if hasattr(import_module(f"ict_core.{module}"), "solution")
-        )
-        raise UserError(
-            f"{published.file}: reader: {published.reader} gives no worked solutions, which a model's supervised_start "
-            f"reads; allowed: {', '.join(known)}"
-        )
-    read = _read(published, mirror)
-    _checked(published, mirror, [item for item, _ in read])
-    solved = {item: solution(row) for item, row in read}
+    found = _solved(published, mirror)
+    _checked(published, mirror, [item for item, _ in found])
+    solved = dict(found)
     template = published.prompt.template
     rows = [(item.id, prompt(template, item), solved[item]) for item in sorted(solved, key=lambda item: item.id)]
     return pd.DataFrame(rows, columns=list(records.SOLUTIONS))
+
+
+def _solved(published: AnySet, mirror: Path | None) -> list[tuple[Item, str]]:
+    """Every problem with its worked solution; a UserError where there are none."""
+    if isinstance(published, GeneratorSet):
+        made = questions(published)
+        solved = [
+            (Item(content_id(asked), asked, answer), worked) for asked, (answer, worked) in made.items() if worked
+        ]
+        if len(solved) == len(made):
+            return solved
+        given, known = f"package: {published.package}", ["ict-core"]
+    else:
+        solution = getattr(import_module(f"ict_core.{READERS[published.reader]}"), "solution", None)
+        if solution is not None:
+            return [(item, solution(row)) for item, row in _read(published, mirror)]
+        given = f"reader: {published.reader}"
+        modules = READERS.items()
+        known = sorted(name for name, module in modules if hasattr(import_module(f"ict_core.{module}"), "solution"))
+    raise UserError(
+        f"{published.file}: {given} gives no worked solutions, which a model's supervised_start reads; allowed: "
+        f"{', '.join(known)}"
+    )
 
 
 def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]]:
@@ -213,7 +229,7 @@ def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataF
         UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
     if isinstance(published, GeneratorSet):
-        found = [Item(content_id(asked), asked, answer) for asked, answer in questions(published).items()]
+        found = [Item(content_id(asked), asked, answer) for asked, (answer, _) in questions(published).items()]
     else:
         found = [item for item, _ in _read(published, mirror)]
     items = _checked(published, mirror, found)
