@@ -87,6 +87,7 @@ def load_study(path: Path) -> Study:
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
     mistakes.add_all(path, _check_recipes(study))
+    mistakes.raise_if_any()  # a recipe that is not allowed says nothing of what is recorded
     mistakes.add_all(path, _check_recorded(study))
     mistakes.raise_if_any()
     if of_rates is None:

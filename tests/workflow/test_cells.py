@@ -99,7 +99,7 @@ def test_a_stored_cell_names_its_commit_and_machine_and_holds_no_weights(first):
         record = read_manifest(files.manifest)
         run = record["runs"][0]
         assert run.keys() >= {"commit", "cpu", "hardware", "code"} and run["cpu"]
-        frames = {"scores"} if "/base/" in cell else {"scores", "log", "tokens"}
+        frames = {"scores"} if "/base/" in cell else {"scores", "log", "tokens", "learning_curve"}
         assert {p.name for p in files.folder.iterdir()} == {"cell.json", *(f"{name}.parquet" for name in frames)}
         assert record["jobs"].keys() == {"made", "generate", "grade"}
 

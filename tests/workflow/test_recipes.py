@@ -11,7 +11,7 @@ from repository_copy import REPOSITORY, Copy, jobs
 
 from ict_core.config import load_model, load_study
 from ict_core.grading import grade_completions
-from ict_core.problems.mini import train_tokenizer, training_problems
+from ict_core.problems.mini import evaluation_problems, train_tokenizer, training_problems
 from ict_core.store import file_hashes, hash_file, hash_weights, read_manifest, records, write_manifest
 from ict_core.training.pretrain import build_model, save_checkpoint
 
@@ -39,12 +39,15 @@ def test_add_a_method(copy, tiny_checkpoint):
     assert jobs(done.stdout)["train"] == 6
 
     records.write_frame(training_problems(0, 40, set()), copy.folder / "train.parquet", records.PROBLEMS)
+    sizes = dict.fromkeys(load_study(REPOSITORY / "configs/studies/smoke.yaml").benchmarks, ("word", 6))
+    records.write_frame(evaluation_problems(0, sizes), copy.folder / "held_out.parquet", records.PROBLEMS)
     variant = copy.folder / "configs/methods/improbable-50.yaml"
     variant.write_text(variant.read_text().replace("0.5", str(NEARLY_EVEN)))
     base = shutil.copytree(tiny_checkpoint, copy.folder / "base")
     write_manifest(base / "manifest.json", {"files": file_hashes(base), "model_sha256": hash_weights(base)})
-    cell = "--model mini-xs --variant improbable-50 --seed 0 --problems train.parquet --out out"
-    follow(copy, f"ict train --study configs/studies/try-method.yaml --base base {cell}")
+    cell = "--model mini-xs --variant improbable-50 --seed 0 --base base --out out"
+    problems = "--problems train.parquet --held-out held_out.parquet"
+    follow(copy, f"ict train --study configs/studies/try-method.yaml {cell} {problems}")
     tokens = records.read_frame(copy.folder / "out/tokens.parquet", records.TOKENS)
     assert set(tokens["step"]) == set(range(6))
     assert 0.1 < tokens["kept"].mean() < 0.9

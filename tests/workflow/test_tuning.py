@@ -39,7 +39,8 @@ def tuned(tmp_path_factory) -> Copy:
 def train(copy, out, *options, variant="ict-10"):
     files = StudyFiles(copy.folder / RESULTS)
     cell = ["--model", "mini-xs", "--variant", variant, "--seed", "0", "--base", str(files.base_model("mini-xs"))]
-    paths = ["--problems", str(files.train_problems), "--out", str(copy.folder / out)]
+    paths = ["--problems", str(files.train_problems), "--held-out", str(files.eval_problems)]
+    paths += ["--out", str(copy.folder / out)]
     return copy.run("ict", "train", "--study", "configs/studies/tuned.yaml", *cell, *paths, *options)
 
 

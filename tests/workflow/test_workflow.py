@@ -243,7 +243,7 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     files += [f"{cell}/train/{name}" for name in ("model/model.safetensors", "log.parquet", "tokens.parquet")]
     before = {file: (finished.folder / file).read_bytes() for file in files}
     result = finished.run("ict", "verify", cell, "--keep", "again")
-    assert result.returncode == 0 and "equal: all 9 are the same" in result.stdout, result.stdout[-5000:]
+    assert result.returncode == 0 and "equal: all 10 are the same" in result.stdout, result.stdout[-5000:]
     assert "Changed since" not in result.stdout
     again = {file: (finished.folder / file.replace("results/smoke", "again")).read_bytes() for file in files}
     assert [file for file in files if again[file] != before[file]] == []
