@@ -301,8 +301,8 @@ def test_a_supervised_start_has_no_solutions_of_generated_training_problems(conf
     model = configs / HUB
     model.write_text(model.read_text().replace("dtype:", f"{start}dtype:"))
     (configs / "data/gsm8k-train.yaml").write_text(
-        "kind: generator\nname: gsm8k-train\npackage: ict-core\nversion: '1'\nlicence: MIT\nseed: 0\nrows: 8\n"
-        f"generators: [{{dataset: one_step.plus}}]\nanswer_type: number\nsha256: {'a' * 64}\n"
+        "kind: generator\nname: gsm8k-train\npackage: reasoning-gym\nversion: '0.1.25'\nlicence: MIT\nseed: 0\nrows: 8\n"
+        f"generators: [{{dataset: arithmetic.chain_sum}}]\nanswer_type: number\nsha256: {'a' * 64}\n"
         'prompt: {template: "{question}", source: made up}\n'
     )
     assert "data.train_sets: ['gsm8k-train'] is not allowed" in message_of(configs, PAPER)
