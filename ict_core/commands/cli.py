@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Option
 
 from ict_core import stages
-from ict_core.commands import comparison, evaluation, tools  # noqa: F401  # which declare subcommands, as every stage does
+from ict_core.commands import comparison, evaluation, rollouts, tools  # noqa: F401  # they declare subcommands, as stages do
 from ict_core.jobs.command import Given, MaybeStudyFile, app, command, prepare, study_to_run
 from ict_core.process import end_with_parent, numerics, serve
 
