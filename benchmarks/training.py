@@ -29,7 +29,7 @@ import report
 import yaml
 
 from ict_core.problems.mini import training_problems
-from ict_core.store import records
+from ict_core.store import StudyFiles, records
 
 PARTS = ("rollout_s", "statistics_s", "update_s")
 
@@ -91,14 +91,15 @@ def real_study(folder: Path, methods: list[str], steps: int, prompts: int, numer
 
 def real_inputs(folder: Path) -> tuple[Path, Path, Path]:
     """The base model of `smollm2-one-step`, its training problems, and 40 of its test problems under a known name."""
-    results = folder / "results/smollm2-one-step"
-    base = results / "smollm2-135m-one-step/base/seed-0"
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", str(base), str(results / "data/eval.parquet")]
-    command += ["--configfile", "configs/studies/smollm2-one-step.yaml", "--quiet", "all"]
-    subprocess.run(command, cwd=folder, check=True)
-    asked = records.read_frame(results / "data/eval.parquet", records.PROBLEMS).iloc[::5]
+    files = StudyFiles(Path("results/smollm2-one-step"))
+    made = files.base_model("smollm2-135m-one-step"), files.train_problems, files.eval_problems
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *map(str, made), "--quiet", "all"]
+    command += ["--configfile", "configs/studies/smollm2-one-step.yaml"]
+    subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, check=True)
+    base, problems, held_out = (folder / path for path in made)
+    asked = records.read_frame(held_out, records.PROBLEMS).iloc[::5]
     records.write_frame(asked.assign(benchmark="gsm8k-short"), folder / "asked.parquet", records.PROBLEMS)
-    return base / "model", results / "data/train.parquet", folder / "asked.parquet"
+    return base, problems, folder / "asked.parquet"
 
 
 def ran(tree: Path, stage: str, of: Path, method: str, arguments: dict[str, Path]) -> float:
