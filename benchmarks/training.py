@@ -48,15 +48,19 @@ def tree_of(commit: str, folder: Path) -> Iterator[Path]:
 def study(folder: Path, methods: list[str], steps: int, prompts: int) -> Path:
     """A study of one model whose recipe is mini's with those steps and prompts."""
     configs = folder / "configs"
-    text = (configs / "training/mini.yaml").read_text()
-    size = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts}
-    for key, value in {**size, "steps": steps, "lr_warmup_steps": min(5, steps - 1)}.items():
-        text = re.sub(rf"^{key}: \d+", f"{key}: {value}", text, flags=re.MULTILINE)
-    (configs / "training/timed.yaml").write_text(text)
+    timed_recipe(configs, (configs / "training/mini.yaml").read_text(), steps, prompts, warmup=5)
     text = timed_study((configs / "studies/mini.yaml").read_text(), "mini-s", methods, 1)
     file = configs / "studies/timed.yaml"
     file.write_text("numerics: portable\n" + text.replace("training: mini\n", "training: timed\n", 1))
     return file
+
+
+def timed_recipe(configs: Path, text: str, steps: int, prompts: int, warmup: int) -> None:
+    """Write the recipe `timed`: that of the text with those steps, prompts a step and at most that warm-up."""
+    sizes = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts}
+    for key, value in {**sizes, "steps": steps, "lr_warmup_steps": min(warmup, steps - 1)}.items():
+        text = re.sub(rf"^{key}: \d+", f"{key}: {value}", text, flags=re.MULTILINE)
+    (configs / "training/timed.yaml").write_text(text)
 
 
 def timed_study(text: str, model: str, methods: list[str], seeds: int) -> str:
@@ -70,11 +74,7 @@ def timed_study(text: str, model: str, methods: list[str], seeds: int) -> str:
 def real_study(folder: Path, methods: list[str], steps: int, prompts: int, numerics: str) -> Path:
     """A study of SmolLM2-135M by the recipe of `smollm2-one-step`, which every tree since 9745d7d can read."""
     recipe = (report.REPOSITORY / "configs/training/smollm2-one-step.yaml").read_text()
-    for key, value in {"steps": steps, "prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts}.items():
-        recipe = re.sub(rf"^{key}: \d+", f"{key}: {value}", recipe, flags=re.MULTILINE)
-    (folder / "configs/training/timed.yaml").write_text(
-        re.sub(r"^lr_warmup_steps: \d+", f"lr_warmup_steps: {min(3, steps - 1)}", recipe, flags=re.MULTILINE)
-    )
+    timed_recipe(folder / "configs", recipe, steps, prompts, warmup=3)
     stated = {
         **{"study": "timed", "note": "Timed.", "scale": "mini", "training": "timed", "numerics": numerics},
         **{"selection_warmup_steps": 0, "data": {"seed": 0, "train_sets": ["gsm8k-short-train"]}},
@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("--against", default="9745d7d", metavar="COMMIT", help="(default: %(default)s)")
     parser.add_argument("--methods", nargs="+", default=["grpo", "random-10"])
     parser.add_argument("--steps", type=int, default=64)
-    parser.add_argument("--prompts", type=int, default=32, help="a step (default: %(default)s)")
+    parser.add_argument("--prompts", type=int, help="a step (default: 32; of one-step 8)")
     parser.add_argument("--pretraining", type=int, default=600, help="steps, where no base model is stored")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--world", choices=["mini", "one-step"], default="mini")
@@ -139,7 +139,7 @@ def main() -> None:
         folder = Path(temporary)
         trees = {"today": folder / "this", options.against: other}
         report.copy_workflow(trees["today"])
-        of = options.methods, options.steps, 8 if real else options.prompts
+        of = options.methods, options.steps, options.prompts or (8 if real else 32)
         if real:
             base, problems, asked = real_inputs(trees["today"])
             numerics = {"today": "portable", options.against: "native"}
@@ -168,10 +168,12 @@ def main() -> None:
                     taken.setdefault((job, name), []).append(figures)
     rows = []
     for (job, name), turns in taken.items():
-        medians = {p: statistics.median(turn.get(p, float("nan")) for turn in turns) for p in ("CPU s", *PARTS)}
         pairs = zip(turns, taken[job, options.against], strict=True)
         ratio = statistics.median(own["CPU s"] / before["CPU s"] for own, before in pairs)
-        times = {part: "—" if value != value else f"{value:.1f}" for part, value in medians.items()}
+        times = {
+            part: f"{statistics.median(turn[part] for turn in turns):.1f}" if part in turns[0] else "—"
+            for part in ("CPU s", *PARTS)
+        }
         rows.append({"job": job, "tree": name, **times, "ratio": f"{ratio:.2f}"})
     report.append(rows, quick=options.quick)
 

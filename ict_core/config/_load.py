@@ -207,11 +207,11 @@ def _check_recorded(study: Study) -> Iterator[Fault]:
     """There are as many held-out problems as a curve asks for, steps for its second point, and room for rollouts."""
     recipes = [study.training_of(model, variant) for model, variant in dict.fromkeys(c[:2] for c in study.cells())]
     if (curve := study.learning_curve) is not None:
-        if curve.problems > (
-            there := sum(study.benchmarks[name].drawn for name in curve.benchmarks or study.benchmarks)
-        ):
+        there = sum(study.benchmarks[name].drawn for name in curve.benchmarks or study.benchmarks)
+        least = min(recipe.steps for recipe in recipes)
+        if curve.problems > there:
             yield refused("learning_curve.problems", curve.problems, f"at most the {there} of these benchmarks")
-        if curve.every > (least := min(recipe.steps for recipe in recipes)):
+        if curve.every > least:
             yield refused("learning_curve.every", curve.every, f"at most the {least} steps of a training")
     needed = max(math.ceil(recipe.rollout_bytes / 2**20) for recipe in recipes)
     if study.rollouts_mib is not None and study.rollouts_mib < needed:

@@ -159,7 +159,7 @@ class Stored:
         except (TypeError, ValueError, AttributeError) as error:
             raise UserError(f"{path}: not as `ict settings` writes it ({error}); let it write the file anew") from error
 
-    @property
+    @cached_property
     def note(self) -> str:
         """What every table says of the study: its own note, what its intervals leave out, what could not be graded.
 

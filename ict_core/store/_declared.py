@@ -39,15 +39,17 @@ def declared(files: Sequence[Path], runs: Iterable[str | None]) -> dict[str, Any
         return all(git(folder, "merge-base", "--is-ancestor", str(commit), str(run)) is not None for run in commits)
 
     held: dict[str, dict[str, Any]] = {}
-    after, last = [], [last_change(path) for path in paths]
-    for name, path, newest in zip(names, paths, last, strict=True):
+    after: list[str] = []
+    for name, path in zip(names, paths, strict=True):
+        newest = last_change(path)
         asked = dict.fromkeys([newest, *(last_change(path, str(run)) for run in commits)]) if known else ()
         found = next((commit for commit in asked if holds(name, path, commit)), None)
         held[name] = {"sha256": hash_file(path), "commit": found or newest}
-        after += [name] if found is None else []
-    of_files = [str(file["commit"]) for file in held.values() if file["commit"]]
-    newest = git(folder, "rev-list", "-1", "--topo-order", *of_files) if of_files else None
-    return {"commit": newest or None, "files": held, "after": after if known else None}
+        if found is None:
+            after.append(name)
+    of_files = [file["commit"] for file in held.values() if file["commit"]]
+    last = git(folder, "rev-list", "-1", "--topo-order", *of_files) if of_files else None
+    return {"commit": last, "files": held, "after": after if known else None}
 
 
 def _values(text: str) -> Any:

@@ -48,7 +48,7 @@ rule train:
     params:
         launch=lambda w: job.launch(STUDY_FILE, STUDY, w.model),
         study=STUDY_FILE,
-        rate=input_options,
+        inputs=input_options,
         trackers=lambda w: str(FILES.trackers(cell_of(w).folder)),
         config=lambda w: settings("train", cell_of(w)),
         code=lambda w: fingerprint("stages.train", selector(w.variant)),
@@ -56,7 +56,7 @@ rule train:
         "ict lease --gpus {resources.gpu:q} --"
         " {params.launch:q} train --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
         " --seed {wildcards.seed:q} --base {input.base:q} --problems {input.problems:q} --out {output:q}"
-        " --trackers {params.trackers:q} {params.rate:q} &> {log:q}"
+        " --trackers {params.trackers:q} {params.inputs:q} &> {log:q}"
 
 
 # The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has.

@@ -148,10 +148,8 @@ def load_solutions(published: AnySet, mirror: Path | None) -> pd.DataFrame:
 def _solved(published: AnySet, mirror: Path | None) -> list[tuple[Item, str]]:
     """Every problem with its worked solution; a UserError where there are none."""
     if isinstance(published, GeneratorSet):
-        made = questions(published)
-        solved = [
-            (Item(content_id(asked), asked, answer), worked) for asked, (answer, worked) in made.items() if worked
-        ]
+        made = _made(published)
+        solved = [(item, worked) for item, worked in made if worked]
         if len(solved) == len(made):
             return solved
         given, known = f"package: {published.package}", ["ict-core"]
@@ -166,6 +164,11 @@ def _solved(published: AnySet, mirror: Path | None) -> list[tuple[Item, str]]:
         f"{published.file}: {given} gives no worked solutions, which a model's supervised_start reads; allowed: "
         f"{', '.join(known)}"
     )
+
+
+def _made(stated: GeneratorSet) -> list[tuple[Item, str | None]]:
+    """Every problem of a set's generators, with its worked solution if they give one."""
+    return [(Item(content_id(asked), asked, answer), worked) for asked, (answer, worked) in questions(stated).items()]
 
 
 def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]]:
@@ -229,7 +232,7 @@ def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataF
         UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
     if isinstance(published, GeneratorSet):
-        found = [Item(content_id(asked), asked, answer) for asked, (answer, _) in questions(published).items()]
+        found = [item for item, _ in _made(published)]
     else:
         found = [item for item, _ in _read(published, mirror)]
     items = _checked(published, mirror, found)
