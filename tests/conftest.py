@@ -19,6 +19,13 @@ settings.register_profile("project", deadline=None, derandomize=True)  # a busy 
 settings.load_profile("project")
 
 
+@pytest.fixture(autouse=True)
+def same_numerics() -> Iterator[None]:
+    """Fails the test that has chosen other numerics for its process, and with it for every test that follows."""
+    yield
+    assert numerics.chosen() == "portable"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first: with several processes, a long file that starts last keeps all waiting."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}

@@ -129,18 +129,18 @@ def test_a_refusal_ends_in_the_call_that_would_do(monkeypatch, capsys, tmp_path,
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with monkeypatch.context() as patched:
         patched.setattr("ict_core.tools.model_file", refuse)
-        assert main(["eval", "smollm2-135", "--benchmarks", "mini-word", "--temperature", "0.5"]) == 2
-    told = ["ict", "eval", "smollm2-135m", "--benchmarks", "mini-word", "--temperature", "0.5"]
+        assert main(["eval", "smollm2-135", "--benchmarks", "mini-word", "--temperature", "0.5", "--portable"]) == 2
+    told = ["ict", "eval", "smollm2-135m", "--benchmarks", "mini-word", "--temperature", "0.5", "--portable"]
     assert mended(capsys.readouterr().err) == told
 
     for scratch in ("mini-xs", "mini-x"):  # a study's own, or near to one
         with monkeypatch.context() as patched:
             patched.setattr("ict_core.tools.model_file", refuse)
-            assert main(["eval", scratch, "--benchmarks", "mini-word"]) == 2
+            assert main(["eval", scratch, "--benchmarks", "mini-word", "--portable"]) == 2
         assert mended(capsys.readouterr().err)[0] == "error:"
 
     call = ["eval", str(tiny_checkpoint), "--benchmarks", "mini-word", "--problems", "2", "--engine", "transformers"]
-    assert main([*call, "--samples", "4", "--max-new-tokens", "160"]) == 2
+    assert main([*call, "--portable", "--samples", "4", "--max-new-tokens", "160"]) == 2
     told = mended(capsys.readouterr().err)
     fits = int(told[told.index("--max-new-tokens") + 1])
     assert 0 < fits < 160 and main(told[1:]) == 0
