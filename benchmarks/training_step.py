@@ -92,6 +92,11 @@ SETTINGS = {
         **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
     ),
     "gpu-1.5b": LARGE,
+    "gpu-0.5b-32": Setting(  # rollouts enough that the GPU is what a step waits for
+        **vars(SMALL)
+        | {k: getattr(LARGE, k) for k in ("prompt", "response", "precision", "gpu")}
+        | {"groups": 4, "rounds": 3}
+    ),
     "quick": Setting(1, 32, 64, (2, 2), 320, 2, (4, 8), 16, 1, gpu=torch.cuda.is_available(), memory=MEASURED[::2]),
 }
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_NEED = {"scipy": ("sklearn",)}  # what transformers imports, and cannot import without
+
 
 @contextmanager
 def loading(*, without: tuple[str, ...] = ()) -> Iterator[None]:
@@ -14,11 +16,12 @@ def loading(*, without: tuple[str, ...] = ()) -> Iterator[None]:
     Meanwhile no garbage is collected, and what is there at the end is left out of all later collections, the last one
     at exit included: of the million objects that torch and transformers make next to none is garbage, and the collector
     reads all of them again and again. transformers and TRL each read the file lists of all installed packages; the
-    second one is given what the first has found. The packages in `without` count as not installed in this process from
-    here on: TRL and transformers import every optional package that they find, used or not.
+    second one is given what the first has found. The packages in `without`, and those that need them, count as not
+    installed in this process from here on: TRL and transformers import every optional package that they find.
     """
     for package in without:
-        sys.modules.setdefault(package, None)  # type: ignore[arg-type]  # None is Python's own mark of "not to be found"
+        for name in (package, *_NEED.get(package, ())):
+            sys.modules.setdefault(name, None)  # type: ignore[arg-type]  # Python's own mark of "not to be found"
     from importlib import metadata
 
     if not hasattr(metadata.packages_distributions, "cache_info"):

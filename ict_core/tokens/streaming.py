@@ -22,7 +22,7 @@ from ict_core.tokens._distributions import (
 from ict_core.tokens._head import Head
 
 _WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
-_WIDE = 16384  # on a GPU, where every operation has a price of its own
+_WIDE = 65536  # on a GPU, where every operation has a price of its own
 _TINY = torch.finfo(torch.float32).tiny
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
 

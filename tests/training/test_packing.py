@@ -60,6 +60,16 @@ def test_every_distinct_prefix_once_and_every_sequence_whole(batch):
                 assert prefix_of(layout, node) == (prompt + response)[: len(prompt) + t]
     assert len(layout.ids) == len(prefixes)
 
+    layout = pack(*arguments, groups=None if groups is None else torch.tensor(groups), gpu=True)
+    cells, gathering = [c for rows, _ in layout.rows for c in rows.flatten().tolist()], layout.gathering
+    assert gathering.cells.tolist() == cells and gathering.first.equal(layout.cells)
+    further = dict(zip(gathering.shared.tolist(), gathering.further.split(gathering.counts.tolist()), strict=True))
+    held = [layout.cells[node].item() for node in range(len(layout.ids))]
+    for node, others in further.items():
+        assert [cells[cell] for cell in others] == [node] * len(others)
+        held += others.tolist()
+    assert len(held) == len(set(held)) == sum(map(len, cut))
+
 
 def prefix_of(layout, node):
     """The tokens up to a packed one, as attention finds them."""

@@ -1,5 +1,7 @@
 """Packed passes against TRL's padded ones: the same statistics, loss and gradients, whatever is saved."""
 
+import functools
+import math
 from fractions import Fraction
 
 import pandas as pd
@@ -7,10 +9,14 @@ import pytest
 import torch
 from short_runs import MODEL, LengthPool, Rule
 from test_trainer import GRPO, recipe, top
+from transformers import AutoTokenizer
 from trl.trainer.utils import split_tensor_dict
 
+from ict_core.models import read_model
 from ict_core.training import Choice, TrainingRun, build_trainer
 from ict_core.training._objective import reward_advantages
+from ict_core.training.fast import packing, passes
+from ict_core.training.pretrain import save_checkpoint
 
 B, P, T = 16, 7, 12
 RULES = {
@@ -99,6 +105,33 @@ def test_losses_and_gradients_are_those_of_the_dense_passes(trainers, rule, micr
     for weight, gradient in expected.items():
         assert (found[weight] - gradient).abs().max() <= 1e-6 * scale, weight
     assert (scale == 0) == (rule == "nothing")
+
+
+@pytest.mark.parametrize("cells", [2**14, 64], ids=["at once", "in parts"])
+@pytest.mark.parametrize("rule", ["grpo", "ict"])
+def test_a_gpu_s_layout_gives_the_same(trainers, rule, cells, monkeypatch):
+    batch = rollouts(kl=trainers[0]._kl_coef != 0, examples=40)
+    losses, expected, _ = gradients(trainers[0], RULES[rule], batch, 2)
+    monkeypatch.setattr(packing, "_CELLS", cells)
+    monkeypatch.setattr(passes, "pack", functools.partial(packing.pack, gpu=True))
+    found_losses, found, _ = gradients(trainers[1], RULES[rule], batch, 2)
+    assert found_losses == pytest.approx(losses, abs=1e-6)
+    scale = max(gradient.abs().max().item() for gradient in expected.values())
+    for weight, gradient in expected.items():
+        assert (found[weight] - gradient).abs().max() <= 1e-6 * scale, weight
+
+
+def test_half_precision_with_a_reference_model(tiny_checkpoint, tmp_path):
+    """accelerate has the reference's own passes in autocast, unlike those of the model that is still to be prepared."""
+    model = read_model(tiny_checkpoint, "float32")
+    model.get_input_embeddings().weight.data *= 30  # so that rounding to half precision is seen in log-probabilities
+    save_checkpoint(model, AutoTokenizer.from_pretrained(tiny_checkpoint), tmp_path / "base")
+    problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
+    training = recipe(kl_coef=0.05, passes="packed", precision="bfloat16")
+    run = TrainingRun(tmp_path / "base", problems, MODEL, training, GRPO, 0)
+    trainer, _ = build_trainer(run, LengthPool(), tmp_path / "scratch")
+    losses, _, _ = gradients(trainer, GRPO, rollouts(kl=True), 1)
+    assert math.isfinite(*losses)
 
 
 def test_a_step_of_one_micro_batch_reads_each_rollout_once_and_without_padding(trainers):

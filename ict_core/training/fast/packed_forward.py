@@ -15,6 +15,7 @@ from trl.kernels import ChunkedLogProbFunction
 from ict_core.errors import UserError
 from ict_core.models import lm_head
 from ict_core.training.fast.on_cpu import LogProbs, ShortAttention, fits
+from ict_core.training.fast.on_gpu import FirstCells, Gather
 from ict_core.training.fast.packing import Packed, pack
 
 _ATTENTION = "packed"
@@ -35,6 +36,8 @@ def _attention(
         return sdpa_attention_forward(module, query, key, value, mask, **options)
     flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
     seen, window = [], options.get("sliding_window") or torch.inf
+    if packed.gathering is not None:
+        return _gathered_attention(module, flat, packed, window, **options), None
     plain = fits(query) and query.size(1) == key.size(1)
     for index, start in packed.rows:  # of one length each
         length = index.size(1)
@@ -51,6 +54,24 @@ def _attention(
         near = _window(start, length, window, query.device) if window < length or start else None
         seen.append(sdpa_attention_forward(module, q, k, v, near, **options)[0].flatten(0, 1))
     return torch.cat(seen)[packed.cells].unsqueeze(0), None
+
+
+def _gathered_attention(
+    module: torch.nn.Module, flat: list[Tensor], packed: Packed, window: float, **options: Any
+) -> Tensor:
+    """The same in few operations, from queries, keys and values, (N, heads, width)."""
+    assert packed.gathering is not None
+    widths, seen = [part[0].numel() for part in flat], []
+    whole = Gather.apply(torch.cat([part.flatten(1) for part in flat], 1), packed.gathering)
+    for cells, (index, _) in zip(whole.split([index.numel() for index, _ in packed.rows]), packed.rows, strict=True):
+        q, k, v = (
+            of_cells.unflatten(1, part.shape[1:]).unflatten(0, index.shape).transpose(1, 2)
+            for of_cells, part in zip(cells.split(widths, 1), flat, strict=True)
+        )
+        near = _window(0, index.size(1), window, cells.device) if window < index.size(1) else None
+        seen.append(sdpa_attention_forward(module, q, k, v, near, **options)[0].flatten(0, 1))
+    attended: Tensor = FirstCells.apply(torch.cat(seen), packed.gathering)
+    return attended.unsqueeze(0)
 
 
 def _window(start: int, length: int, size: float, device: torch.device) -> Tensor:
@@ -79,8 +100,7 @@ def add_packed_forward(model: Any, temperature: float) -> None:
     config = model.config.get_text_config()
     reason = _unknown(config)
     if reason is None:
-        model.set_attn_implementation(_ATTENTION)
-        _teach(model, temperature)
+        teach(model, temperature)
         reason = _apart(model, temperature)
     if reason is not None:
         raise _refusal(config, reason)
@@ -137,6 +157,8 @@ def _apart(model: Any, temperature: float) -> str | None:
     prompts = torch.tensor([[11, 12, 13], [11, 12, 13]], device=device) % vocabulary
     responses = torch.tensor([[14, 15, 16, 17], [14, 18, 19, 20]], device=device) % vocabulary
     mask, read = torch.ones_like(prompts), torch.ones_like(responses, dtype=torch.bool)
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")  # without TF32, which would hide what is told apart here
     model.eval()
     try:
         logits = model(input_ids=torch.cat([prompts, responses], 1), use_cache=False).logits[:, 2:-1].float()
@@ -147,13 +169,15 @@ def _apart(model: Any, temperature: float) -> str | None:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
     finally:
         model.train(training)
+        torch.set_float32_matmul_precision(precision)
     furthest = (packed.float() - own).abs().max().item()
     allowed = _ROUNDING * torch.finfo(model.dtype).eps ** 0.5
     return None if furthest <= allowed else f"log-probabilities differ by {furthest:.2g} nats"
 
 
-def _teach(model: Any, temperature: float) -> None:
-    """Give a model the forward pass of :func:`add_packed_forward`."""
+def teach(model: Any, temperature: float) -> None:
+    """Give a model the forward pass of :func:`add_packed_forward`, which has been tried on another like it."""
+    model.set_attn_implementation(_ATTENTION)
     dense = model.forward
 
     @functools.wraps(dense)

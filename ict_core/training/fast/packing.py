@@ -7,8 +7,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ict_core.training.fast.on_gpu import Gathering
+
 Ints = NDArray[np.int64]
 _LENGTHS = 4  # parts into which sequences are sorted by length
+_CELLS = 2**14  # of such a part on a GPU, about, where an operation costs more than its padding
 _COMMON = 32  # tokens at the beginning of all sequences, from which on groups share them
 
 
@@ -29,6 +32,7 @@ class Packed:
     rows: list[tuple[Tensor, int]]
     cells: Tensor  # (N,), where each token first stands in `rows` from there on, all flattened one after the other
     where: Tensor  # (B, T), which of the N tokens predicts each response token; -1 where nothing is read
+    gathering: Gathering | None = None  # for a GPU
     head_gradient: list[Tensor] = field(default_factory=list)  # a tied head's, until the embeddings' is added to it
 
 
@@ -39,12 +43,14 @@ def pack(
     read: Tensor,
     *,
     groups: Tensor | None = None,
+    gpu: bool | None = None,
 ) -> Packed:
     """Lay out a batch for the predictions of some of its response tokens.
 
     Prompts, (B, P), are padded on the left, responses, (B, T), on the right. A sequence ends before the last token that
     is ``read``, (B, T) bool. Rows of different ``groups``, (B,), share nothing, but where all sequences begin with the
-    same `_COMMON` tokens or more, as with worked examples.
+    same `_COMMON` tokens or more, as with worked examples. ``gpu``: whether the layout is for one, which is otherwise
+    told by where the batch lies.
 
     Raises:
         ValueError: nothing is read.
@@ -79,7 +85,8 @@ def pack(
     i, t = wanted[row].nonzero()
     where[row[i], t] = node[i, prompt_lengths[row[i]] + t - 1]
     own = np.where(new.any(1), new.argmax(1), node.shape[1])  # from where a sequence is its own
-    rows, cells = _by_length(node, valid.sum(1), own if read.device.type == "cpu" else np.zeros_like(own))
+    gpu = read.device.type != "cpu" if gpu is None else gpu
+    rows, cells = _by_length(node, valid.sum(1), np.zeros_like(own) if gpu else own, _CELLS if gpu else 1)
 
     def tensor(values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(read.device)
@@ -90,20 +97,32 @@ def pack(
         rows=[(tensor(part), start) for part, start in rows],
         cells=tensor(cells[new]),
         where=tensor(where),
+        gathering=Gathering(*map(tensor, _gathering(rows, cells[valid], node[valid], cells[new]))) if gpu else None,
     )
 
 
-def _by_length(node: Ints, lengths: Ints, own: Ints) -> tuple[list[tuple[Ints, int]], Ints]:
+def _gathering(rows: list[tuple[Ints, int]], cells: Ints, nodes: Ints, first: Ints) -> tuple[Ints, ...]:
+    """The fields of a :class:`Gathering`, from the cells of all tokens, the state of each, and each state's first."""
+    held = np.concatenate([part.ravel() for part, _ in rows])
+    order = np.lexsort([cells, nodes])
+    order = order[cells[order] != first[nodes[order]]]
+    shared, counts = np.unique(nodes[order], return_counts=True)
+    return held, first, shared, cells[order], counts
+
+
+def _by_length(node: Ints, lengths: Ints, own: Ints, cells: int) -> tuple[list[tuple[Ints, int]], Ints]:
     """The rows of ``node`` in parts of similar length, and the place of every cell in all parts one after the other.
 
-    A row that shares more than a quarter with one above it stands in other parts than one that does not.
+    A row that shares more than a quarter with one above it stands in other parts than one that does not. There are no
+    more parts than it takes for each to have some ``cells``.
     """
     places, parts, start = np.zeros_like(node), [], 0
     branches = 4 * own > lengths
     for chosen in (~branches, branches & (own < lengths)):
         (of_kind,) = chosen.nonzero()
         order = of_kind[lengths[of_kind].argsort(kind="stable")]
-        for rows in np.array_split(order, min(_LENGTHS, len(order))) if len(order) else ():
+        most = -(-len(order) * int(lengths[order].max(initial=1)) // cells)
+        for rows in np.array_split(order, min(_LENGTHS, len(order), most)) if len(order) else ():
             first, last = int(own[rows].min()), lengths[rows].max()
             part = node[rows, :last]
             asked = len(rows), last - first

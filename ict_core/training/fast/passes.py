@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 
 from ict_core.training._passes import Batch, DensePasses, plain
-from ict_core.training.fast.packed_forward import add_packed_forward, token_log_probs
+from ict_core.training.fast.packed_forward import add_packed_forward, teach, token_log_probs
 from ict_core.training.fast.packing import Packed, pack
 
 
@@ -25,9 +25,9 @@ class PackedPasses(DensePasses):
         super().__init__(trainer)
         self.at_once = self.rows_of_groups
         self._held: tuple[Tensor, Packed] | None = None  # states with their graph, and their layout
-        for model in (trainer.model, trainer.ref_model):
-            if model is not None:
-                add_packed_forward(plain(self.accelerator, model), trainer.temperature)
+        add_packed_forward(plain(self.accelerator, trainer.model), trainer.temperature)
+        if trainer.ref_model is not None:  # of the same kind, and wrapped by accelerate, whose passes are in autocast
+            teach(plain(self.accelerator, trainer.ref_model), trainer.temperature)
 
     def states(self, batch: Batch, live: Tensor | None) -> tuple[Tensor, Tensor]:
         """See :class:`ict_core.training._passes.DensePasses`."""
