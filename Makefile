@@ -17,7 +17,7 @@ SHELL := /bin/bash
 WITH = PATH="$$PWD/$(BIN):$$PATH"
 # fails where STUDY is no name that a study can have, or the study lacks the file that is named
 named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], sys.argv[1]; \
-    allowed = runpy.run_path("ict_core/store/_layout.py")["allowed_instead"](name); \
+    allowed = runpy.run_path("ict_core/store/layout.py")["allowed_instead"](name); \
     allowed = allowed or (None if os.path.exists(file) else f"the name of a study with the file {file}"); \
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 

@@ -43,7 +43,7 @@ def ours(model: str, benchmark: str, problems: int, tokens: int, more: list[str]
 
 def by_generate(model: str, answers: pd.DataFrame, tokens: int) -> pd.DataFrame:
     """The column `text`, by transformers' own generate, and whether its last number is the answer."""
-    from ict_core.models import read_model, read_tokenizer
+    from ict_core.models.read import read_model, read_tokenizer
 
     tokenizer, decoder = read_tokenizer(Path(model)), read_model(Path(model), "float32").eval()
     texts = []

@@ -19,7 +19,8 @@ from pathlib import Path
 import pandas as pd
 import report
 
-from ict_core.grading import GradingPool, last_box
+from ict_core.grading.boxes import last_box
+from ict_core.grading.pool import GradingPool
 
 Theirs = Callable[[str, str], bool]
 MIRROR = Path(__file__).resolve().parents[2] / "shared/benchmarks/mirror"

@@ -52,10 +52,10 @@ def devices(dry: bool) -> Iterator[Figure]:
     import torch
 
     from ict_core import Rule, TokenBatch
-    from ict_core.config import load_study
-    from ict_core.selection import distinct_rules
-    from ict_core.store import GROUP_SCORES, UNSAMPLED_SCORES
-    from ict_core.tokens import Head
+    from ict_core.config.load import load_study
+    from ict_core.selection.base import distinct_rules
+    from ict_core.store.token_scores import GROUP_SCORES, UNSAMPLED_SCORES
+    from ict_core.tokens.head import Head
     from ict_core.tokens.streaming import token_statistics
 
     device = "cpu" if dry else "cuda"
@@ -219,8 +219,9 @@ STAGES: dict[str, Callable[[bool], Iterator[Figure]]] = {
 @contextmanager
 def _models(dry: bool) -> Iterator[Path]:
     """A checkpoint of random weights in a folder of its own, with a head of its own, as vLLM needs it on a CPU."""
-    from ict_core.config import Architecture, load_model
-    from ict_core.problems.mini import train_tokenizer
+    from ict_core.config.inputs import Architecture
+    from ict_core.config.load import load_model
+    from ict_core.problems.mini.tokenizer import train_tokenizer
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     sizes = {"hidden_size": 64, "layers": 2, "heads": 2, "kv_heads": 2, "intermediate_size": 128, "max_positions": 256}
@@ -253,9 +254,10 @@ def train(base: str, out: str, numerics: Any, recipe: dict[str, Any]) -> None:
     import pandas as pd
     import torch
 
-    from ict_core.config import Training, load_model, load_study
-    from ict_core.problems.mini import training_problems
-    from ict_core.training import TrainingRun, train_run
+    from ict_core.config.load import load_model, load_study
+    from ict_core.config.methods import Training
+    from ict_core.problems.mini.problems import training_problems
+    from ict_core.training.run import TrainingRun, train_run
 
     mini = load_study(report.REPOSITORY / "configs/studies/mini.yaml")
     gpu = torch.cuda.is_available()

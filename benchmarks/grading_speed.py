@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 import report
 
-from ict_core.grading import GradingPool, Item
+from ict_core.grading.answers import Item
+from ict_core.grading.pool import GradingPool
 
 _TALK = "We look at the problem step by step. " * 40  # some 1,500 characters before the answer
 KINDS: dict[str, Callable[[int], tuple[str, str, str]]] = {  # answer, gold, type

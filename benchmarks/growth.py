@@ -24,8 +24,12 @@ import numpy as np
 import pandas as pd
 import report
 
-from ict_core.config import Cell, Study, load_study
-from ict_core.store import MANIFEST, StudyFiles, read_manifest, records, write_manifest
+from ict_core.config.load import load_study
+from ict_core.config.study import Study
+from ict_core.config.study_file import Cell
+from ict_core.store import records
+from ict_core.store.layout import MANIFEST, StudyFiles
+from ict_core.store.manifests import read_manifest, write_manifest
 
 REFERENCE = report.REPOSITORY / "results/reference/mini-ablations"
 STUDY = "configs/studies/mini-ablations.yaml"

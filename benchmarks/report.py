@@ -50,7 +50,8 @@ def mini_model(folder: Path, steps: int) -> Path:
     stored = REPOSITORY / "results/mini/mini-s/base/seed-0/model"
     if stored.exists():
         return stored
-    from ict_core.config import ScratchModel, load_study
+    from ict_core.config.inputs import ScratchModel
+    from ict_core.config.load import load_study
     from ict_core.training.pretrain import pretrain
 
     model = load_study(REPOSITORY / "configs/studies/mini.yaml").models["mini-s"]

@@ -17,7 +17,7 @@ import report
 import torch
 import training_step
 
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 
 ROUNDS = 15
 BOUND = 1.15  # times GRPO's step

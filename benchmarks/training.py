@@ -28,8 +28,9 @@ import pandas as pd
 import report
 import yaml
 
-from ict_core.problems.mini import training_problems
-from ict_core.store import StudyFiles, records
+from ict_core.problems.mini.problems import training_problems
+from ict_core.store import records
+from ict_core.store.layout import StudyFiles
 
 PARTS = ("rollout_s", "statistics_s", "update_s")
 

@@ -34,19 +34,22 @@ import pandas as pd
 import report
 import torch
 
-from ict_core.process import loading
+from ict_core.process.startup import loading
 
 with loading(without=("peft", "scipy", "vllm")):  # as a training does
     from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
     from trl import GRPOTrainer
     from trl.trainer.utils import split_tensor_dict
 
-    from ict_core.config import Training, load_study
-    from ict_core.problems.mini import train_tokenizer
+    from ict_core.config.load import load_study
+    from ict_core.config.methods import Training
+    from ict_core.problems.mini.tokenizer import train_tokenizer
     from ict_core.seeding import generator
-    from ict_core.training import Choice, SelectiveGRPOTrainer, TrainingRun, build_trainer
+    from ict_core.training.choice import Choice
     from ict_core.training.fast import packed_forward
     from ict_core.training.pretrain import save_checkpoint
+    from ict_core.training.run import TrainingRun, build_trainer
+    from ict_core.training.trainer import SelectiveGRPOTrainer
 
 GROUP = 8
 DENSE = "TRL, dense GRPO"

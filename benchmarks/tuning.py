@@ -18,10 +18,12 @@ from pathlib import Path
 import pandas as pd
 import report
 
-from ict_core.config import Tuning
-from ict_core.evidence import best_rate, further, last_reward, mean_rewards
+from ict_core.config.tuning import Tuning
+from ict_core.evidence.tuning import best_rate, further, last_reward, mean_rewards
 from ict_core.seeding import generator
-from ict_core.store import StudyFiles, read_manifest, records
+from ict_core.store import records
+from ict_core.store.layout import StudyFiles
+from ict_core.store.manifests import read_manifest
 
 Rewards = dict[str, dict[str, float]]  # of each rate and seed, as in rate.json
 

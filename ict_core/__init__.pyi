@@ -1,8 +1,8 @@
-from .comparison import compare as compare
+from .comparison.compare import compare as compare
 from .errors import UserError as UserError
-from .selection import Rule as Rule
-from .selection import TokenBatch as TokenBatch
-from .training import Choice as Choice
-from .training import Selected as Selected
-from .training import SelectiveGRPOTrainer as SelectiveGRPOTrainer
-from .training import select as select
+from .selection.base import Rule as Rule
+from .selection.base import TokenBatch as TokenBatch
+from .training.choice import Choice as Choice
+from .training.select import Selected as Selected
+from .training.select import select as select
+from .training.trainer import SelectiveGRPOTrainer as SelectiveGRPOTrainer

@@ -2,7 +2,7 @@
 
 import sys
 
-from ict_core.process import forked
+from ict_core.process.supervise import forked
 
 
 def main() -> int:

@@ -21,8 +21,8 @@ class TooMuch(UserError):
 class Damaged(UserError):
     """A file does not hold what was written into it.
 
-    Nothing is changed by it: `snakemake` sets most such files aside when it starts (:func:`ict_core.jobs.damaged`), the
-    others are to be deleted.
+    Nothing is changed by it: `snakemake` sets most such files aside when it starts, by
+    :func:`ict_core.jobs.damage.damaged`; the others are to be deleted.
 
     Args:
         fault: the file, and what is wrong with it.

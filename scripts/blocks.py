@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence import Stored
+from ict_core.evidence.stored import Stored
 from ict_core.markdown import markdown_table
-from ict_core.report import estimate_text
-from ict_core.statistics import ALPHA, detectable, seeds_needed, sign_flip_floor
-from ict_core.tables import percent_interval
+from ict_core.report.claims import estimate_text
+from ict_core.statistics.deciding import detectable, seeds_needed, sign_flip_floor
+from ict_core.statistics.schemas import ALPHA
+from ict_core.tables.table import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"

@@ -18,23 +18,21 @@ from statsmodels.stats.proportion import proportion_confint
 from ict_core.errors import UserError
 from ict_core.markdown import markdown_table
 from ict_core.seeding import generator
-from ict_core.statistics import (
-    ALPHA,
+from ict_core.statistics import calibrated
+from ict_core.statistics.calibrated import COLUMNS, NEW
+from ict_core.statistics.deciding import sign_flip, two_one_sided
+from ict_core.statistics.intervals import (
     LEVEL,
-    SIGN_FLIP_FROM,
     Estimate,
     Floats,
-    calibrated,
     over_problems,
     over_runs,
-    sign_flip,
     stratified_t,
-    two_one_sided,
     two_way,
     two_way_level,
     wilson,
 )
-from ict_core.statistics.calibrated import COLUMNS, NEW
+from ict_core.statistics.schemas import ALPHA, SIGN_FLIP_FROM
 
 PRIMARY, SECOND, OTHER, UNSAFE = ROLES = ("primary", "second view", "other truth", "unsafe")
 THESE = "these problems"

@@ -7,7 +7,8 @@ claims of the ledger about tokens of controls are left untested. A file of token
 import sys
 from pathlib import Path
 
-from ict_core.evidence import Stored, controls_of
+from ict_core.evidence.bench import controls_of
+from ict_core.evidence.stored import Stored
 from ict_core.store import records
 
 LARGE = 20 * 2**20  # bytes

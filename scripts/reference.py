@@ -76,7 +76,7 @@ def keys_page() -> str:
 
 
 def _sections(name: str) -> Iterator[str]:
-    from ict_core.config import Section
+    from ict_core.config.section import Section
 
     module = import_module(f"ict_core.config.{name}")
     source = inspect.getsource(module)

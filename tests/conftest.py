@@ -43,9 +43,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory) -> Path:
     """A randomly initialised two-layer model with the mini world's tokenizer, saved as a checkpoint."""
-    from ict_core.config import Architecture
-    from ict_core.problems.mini import train_tokenizer
-    from ict_core.store import MANIFEST, file_hashes, write_manifest
+    from ict_core.config.inputs import Architecture
+    from ict_core.problems.mini.tokenizer import train_tokenizer
+    from ict_core.store.layout import MANIFEST
+    from ict_core.store.manifests import file_hashes, write_manifest
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     sizes = Architecture(

@@ -10,13 +10,16 @@ import synthetic
 from one_sample import t_interval
 from scipy.special import entr
 
-from ict_core.evidence import ArmVariation, curve_means, token_frames
-from ict_core.figures import FIGURES
+from ict_core.evidence.frames import curve_means
+from ict_core.evidence.measures import token_frames
+from ict_core.evidence.stored import ArmVariation
+from ict_core.figures.registry import FIGURES
 from ict_core.seeding import generator
-from ict_core.statistics import BATCHES, STATISTICS, rank_frame
-from ict_core.store import GROUP_SCORES
+from ict_core.statistics.ranks import rank_frame
+from ict_core.statistics.schemas import BATCHES, STATISTICS
 from ict_core.store.records import STUDY_LEARNING_CURVE, STUDY_OVERLAP, STUDY_SHADOW, STUDY_TOKENS
-from ict_core.theory import h1_change, h2_change
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.theory.single_logit import h1_change, h2_change
 
 METRICS = {"pass@1": 0.0, "pass@2": 0.1, "pass@4": 0.18, "pass@8": 0.24, "total": 0.09}
 NAN = float("nan")

@@ -15,7 +15,7 @@ from collections import Counter
 from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from ict_core.grading import GradingPool
+from ict_core.grading.pool import GradingPool
 
 _SETTINGS = settings(
     max_examples=50,  # between two looks at the clock

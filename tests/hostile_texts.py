@@ -4,7 +4,7 @@ import resource
 
 from hypothesis import strategies as st
 
-from ict_core.grading import GradingPool
+from ict_core.grading.pool import GradingPool
 from ict_core.store.records import STATUSES
 
 GOLDS = {

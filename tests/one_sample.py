@@ -5,7 +5,7 @@ It is the library's own, which `tests/statistics/test_intervals.py` holds agains
 
 from typing import NamedTuple
 
-from ict_core.statistics import over_runs
+from ict_core.statistics.intervals import over_runs
 
 
 class Interval(NamedTuple):

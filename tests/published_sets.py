@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ict_core.config import Benchmark, PublishedSet, TrainingSet, load_section
+from ict_core.config.inputs import Benchmark, PublishedSet, TrainingSet
+from ict_core.config.section import load_section
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MIRROR = REPOSITORY.parent / "shared/benchmarks/mirror"

@@ -9,8 +9,8 @@ import pytest
 from subcommands import SUBCOMMANDS
 
 from ict_core.commands.cli import main
-from ict_core.config import load_methods
-from ict_core.store import REPOSITORY
+from ict_core.config.method_files import load_methods
+from ict_core.store.layout import REPOSITORY
 
 STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
 CELL = ["--study", STUDY, "--base", "x", "--problems", "x", "--out", "x"]

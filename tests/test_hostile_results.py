@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.commands.cli import main
-from ict_core.config import READERS
+from ict_core.config.inputs import READERS
 from ict_core.errors import UserError
-from ict_core.evaluation import stop_token_ids
-from ict_core.evidence import Stored
-from ict_core.models import check_weights
-from ict_core.problems.published import Item
-from ict_core.store import read_manifest, write_manifest
+from ict_core.evaluation.generate import stop_token_ids
+from ict_core.evidence.stored import Stored
+from ict_core.models.read import check_weights
+from ict_core.problems.published.load import Item
+from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.store.records import GRADES, SCORES, read_frame, write_frame
 
 GARBAGE = (b"", b"null", b"7", b"{", b"{}", b"[" * 100_000, b"\xff\xfe\x00", b"PAR1" * 10, b'{"a": NaN}')

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.store import RESERVED
+from ict_core.store.layout import RESERVED
 
 ROOT = Path(__file__).resolve().parents[1]
 NO_NAMES = ["", "..", "-rf", "../mine", "a b", "x;touch pwned", "x$$(touch pwned)", "`touch pwned`"]
@@ -22,7 +22,7 @@ FINISHED += ["figures/forest.png", "figures/bench.png", "tables/main.csv", "tabl
 def checkout(tmp_path) -> Path:
     """What `make` reads, with results of studies of which git tracks some, and programs that only say what they got."""
     folder = tmp_path / "checkout"
-    for file in ("Makefile", "pyproject.toml", "requirements/cpu.lock", "ict_core/store/_layout.py"):
+    for file in ("Makefile", "pyproject.toml", "requirements/cpu.lock", "ict_core/store/layout.py"):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / file, folder / file)
     for name in ("mini", "mine", "tracked", "unfinished", *RESERVED):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ict_core
-from ict_core.evaluation import Engine, Sampling, generate
-from ict_core.evaluation._engine import Completion
+from ict_core.evaluation.engine import Completion, Engine, Sampling
+from ict_core.evaluation.generate import generate
 from ict_core.seeding import derive_seed, generator
 
 LIBRARY = Path(ict_core.__file__).parent
@@ -60,10 +60,10 @@ def test_no_two_modules_draw_from_one_stream():
         files.setdefault(purpose, set()).add(file)
     shared = {purpose: found for purpose, found in files.items() if len(found) > 1}
     # the problems' streams hang on the data's seed, are numpy's, and have a benchmark's name alone after the purpose
-    corpus = "problems/mini/_problems.py"
+    corpus = "problems/mini/problems.py"
     assert shared == {
-        "evaluation": {corpus, "evaluation/_generate.py"},
-        "training": {corpus, "training/_run.py"},
+        "evaluation": {corpus, "evaluation/generate.py"},
+        "training": {corpus, "training/run.py"},
     }
     assert {"data order", "rollout", "selection", "evaluation", "random reward"} <= set(files)
 

@@ -11,7 +11,9 @@ from typer import Option
 from ict_core import stages
 from ict_core.commands import comparison, evaluation, rollouts, tools  # noqa: F401  # they declare subcommands, as stages do
 from ict_core.jobs.command import Given, MaybeStudyFile, app, command, prepare, study_to_run
-from ict_core.process import end_with_parent, numerics, serve
+from ict_core.process import numerics
+from ict_core.process.forkserver import serve
+from ict_core.process.supervise import end_with_parent
 
 STAGES = {module.name.replace("_", "-"): module.name for module in iter_modules(stages.__path__)}
 """Of each stage's subcommand the module that declares it."""
@@ -26,7 +28,7 @@ def declare(name: str | None = None) -> None:
 
 @command("forkserver", writes="address", hidden=True)
 def forkserver(
-    kind: Annotated[str, Option(help="of jobs: see ict_core.process._forkserver")],
+    kind: Annotated[str, Option(help="of jobs: see ict_core.process.forkserver")],
     address: Given,
     study: MaybeStudyFile = None,
 ) -> None:
@@ -37,10 +39,12 @@ def forkserver(
     def preload() -> None:
         if loaded is None:
             numerics.use("portable")
-            from ict_core.evidence import study_frames  # noqa: F401
-            from ict_core.figures import draw, write  # noqa: F401
-            from ict_core.report import write_claims, write_report  # noqa: F401
-            from ict_core.tables import build_tables  # noqa: F401
+            from ict_core.evidence.frames import study_frames  # noqa: F401
+            from ict_core.figures.registry import draw  # noqa: F401
+            from ict_core.figures.write import write  # noqa: F401
+            from ict_core.report.build import write_report  # noqa: F401
+            from ict_core.report.ledger import write_claims  # noqa: F401
+            from ict_core.tables.build import build_tables  # noqa: F401
         else:
             import_module(f"{stages.__name__}.{kind}").preload(loaded)
 

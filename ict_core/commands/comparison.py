@@ -25,11 +25,13 @@ def compare(
     page: Annotated[Path | None, Option(help="write a page of HTML too, with a forest plot")] = None,
 ) -> None:
     """Compare models problem by problem, from logs that other tools wrote: differences, intervals, tests, power."""
-    from ict_core import comparison
-    from ict_core.store import write_text
+    from ict_core.comparison import show
+    from ict_core.comparison.compare import compare
+    from ict_core.comparison.logs import Wanted, read_runs
+    from ict_core.store.files import write_text
 
-    answers = comparison.read_runs(runs, comparison.Wanted(metric, filter, cluster))
-    found = comparison.compare(answers, baseline, margin, power)
-    print(comparison.as_json(found) if as_json else comparison.as_text(found), end="")
+    answers = read_runs(runs, Wanted(metric, filter, cluster))
+    found = compare(answers, baseline, margin, power)
+    print(show.as_json(found) if as_json else show.as_text(found), end="")
     if page is not None:
-        write_text(page, comparison.as_page(found))
+        write_text(page, show.as_page(found))

@@ -23,13 +23,15 @@ from ict_core.errors import TooMuch, UserError
 from ict_core.jobs.command import GRADING, MODEL_GROUP, above_0, command, prepare
 from ict_core.process import numerics
 from ict_core.process.numerics import Numerics
-from ict_core.store import REPOSITORY, remove
+from ict_core.store.files import remove
+from ict_core.store.layout import REPOSITORY
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ict_core.config import Benchmark, Evaluation
-    from ict_core.models import Fetched
+    from ict_core.config.inputs import Benchmark
+    from ict_core.config.study_file import Evaluation
+    from ict_core.models.fetch import Fetched
 
 _BENCHMARKS, _MODELS = REPOSITORY / "configs/benchmarks", REPOSITORY / "configs/models"
 _SEED = 0
@@ -58,8 +60,8 @@ class Sampled:
         """As a study states it."""
         from pydantic import ValidationError
 
-        from ict_core.config import Evaluation
         from ict_core.config.mistakes import faults_of
+        from ict_core.config.study_file import Evaluation
 
         keys = ("engine", "samples", "temperature", "top_p", "max_new_tokens", "threads")
         try:
@@ -84,7 +86,7 @@ class Asked:
 
     def sets(self) -> "dict[str, Benchmark]":
         """The benchmarks by name, as their files state them."""
-        from ict_core.config import load_benchmark
+        from ict_core.config.load import load_benchmark
 
         return {name: load_benchmark(_BENCHMARKS / f"{name}.yaml", self.problems) for name in self.names}
 
@@ -111,7 +113,8 @@ def _known(folder: Path) -> list[str]:
 
 def _evaluated() -> list[str]:
     """The project's models that no study pretrains."""
-    from ict_core.config import ScratchModel, load_model
+    from ict_core.config.inputs import ScratchModel
+    from ict_core.config.load import load_model
 
     return [name for name in _known(_MODELS) if not isinstance(load_model(_MODELS / f"{name}.yaml"), ScratchModel)]
 
@@ -161,10 +164,11 @@ def evaluate(
             close = None if model in _known(_MODELS) else _nearest(model, _evaluated())
             raise UserError(f"{error}{_mended(close, asked, sampled, out)}") from None
         evaluation, sets = sampled.evaluation(), asked.sets()
-        from ict_core.evidence import benchmark_results, result_lines
+        from ict_core.evidence.evaluated import benchmark_results, result_lines
         from ict_core.markdown import markdown_table
-        from ict_core.problems import benchmark_problems
-        from ict_core.store import manifest, records, remember_source, write_json
+        from ict_core.problems.assemble import benchmark_problems
+        from ict_core.store import records
+        from ict_core.store.manifests import manifest, remember_source, write_json
 
         remember_source()
         problems = benchmark_problems(sets, _SEED, asked.mirror)
@@ -221,8 +225,9 @@ def _model(work: Path, model: str, name: str) -> "Fetched":
     """
     import torch
 
-    from ict_core.config import ScratchModel, load_model
-    from ict_core.tools import model_file
+    from ict_core.config.inputs import ScratchModel
+    from ict_core.config.load import load_model
+    from ict_core.tools.model_file import model_file
 
     (work / "configs/models").mkdir(parents=True, exist_ok=True)
     path, known = work / "configs/models" / f"{name}.yaml", _MODELS / f"{model}.yaml"
@@ -254,15 +259,15 @@ def _answers(
     work: Path, name: str, model: "Fetched", evaluation: "Evaluation", problems: "pd.DataFrame"
 ) -> "tuple[pd.DataFrame, dict[str, Any]]":
     """``records.ANSWERS``, every answer beside its problem and its grade; and by what engine and weights."""
-    from ict_core.models import fetch_model
+    from ict_core.models.fetch import fetch_model
     from ict_core.store import records
 
     checkpoint, stated = work / _CHECKPOINT, model.model_dump(mode="json")
     if not checkpoint.exists():
         fetch_model(model, f"configs/models/{name}.yaml", work, {"model": stated}, checkpoint)
     prepare()
-    from ict_core.evaluation import answers
-    from ict_core.grading import grade_completions
+    from ict_core.evaluation.answers import answers
+    from ict_core.grading.grade import grade_completions
 
     completions, facts = answers(checkpoint, model, evaluation, problems, _SEED, work / _CACHE)
     completions = completions[list(records.COMPLETIONS)]

@@ -16,14 +16,14 @@ from ict_core.jobs.command import (
     command,
     prepare,
 )
-from ict_core.store import METHODS
+from ict_core.store.layout import METHODS
 
 Count = Annotated[int, Option(help="prompts, drawn at random")]
 
 
 @dataclass(frozen=True)
 class ProblemDraw:
-    """Some problems of a file: keywords of :func:`ict_core.tools.inspection.chosen_problems`."""
+    """Some problems of a file: keywords of :func:`ict_core.tools.inspection.page.chosen_problems`."""
 
     benchmark: Annotated[str | None, Option(help="draw from this benchmark's problems only")] = None
     count: Count = 4
@@ -39,7 +39,7 @@ class LargeDraw(ProblemDraw):
 
 @dataclass(frozen=True)
 class RolloutOptions:
-    """How they are sampled: fields of :class:`ict_core.shadow._checkpoint.GroupSampling`."""
+    """How they are sampled: fields of :class:`ict_core.shadow.checkpoint.GroupSampling`."""
 
     group_size: Annotated[int, Option(min=2, help="rollouts a prompt")] = 8
     temperature: Annotated[float, Option(callback=above_0, help="of the rollouts")] = 1.0
@@ -66,12 +66,13 @@ def shadow(
 ) -> None:
     """Score every rule side by side on fresh rollouts of a checkpoint, without training."""
     prepare()
-    from ict_core.config import load_methods, load_model
-    from ict_core.problems import templated
-    from ict_core.selection import distinct_rules
-    from ict_core.shadow import GroupSampling, sample_groups, score_groups, side_by_side
+    from ict_core.config.load import load_model
+    from ict_core.config.method_files import load_methods
+    from ict_core.problems.templates import templated
+    from ict_core.selection.base import distinct_rules
+    from ict_core.shadow.checkpoint import GroupSampling, sample_groups, score_groups, side_by_side
     from ict_core.store import records
-    from ict_core.tools.inspection import chosen_problems
+    from ict_core.tools.inspection.page import chosen_problems
 
     every = {name: own for name, own in load_methods(methods).items() if own.control is None}
     left_out = [name for name, own in every.items() if own.known_steps and not rollouts.known_forks]
@@ -105,12 +106,13 @@ def tokens(
     out: Annotated[Path | None, Option(help="the page (default: CELL/tokens.html)")] = None,
 ) -> None:
     """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
-    from ict_core.tools.inspection import inspected
+    from ict_core.tools.inspection.cell import inspected
 
     model = inspected(cell, study)
     prepare()
-    from ict_core.store import CellFiles, StudyFiles, write_text
-    from ict_core.tools.inspection import chosen_problems, tokens_page, with_rules
+    from ict_core.store.files import write_text
+    from ict_core.store.layout import CellFiles, StudyFiles
+    from ict_core.tools.inspection.page import chosen_problems, tokens_page, with_rules
 
     rules = with_rules(model, method or [])
     asked = chosen_problems(problems or StudyFiles(model.study).eval_problems, **asdict(draw))
@@ -128,8 +130,9 @@ def browse(
 ) -> None:
     """Write a page of each cell's kept training rollouts, CELL/rollouts.html: by step, problem and reward."""
     prepare()
-    from ict_core.store import CellFiles, write_text
-    from ict_core.tools.inspection import rollouts_page
+    from ict_core.store.files import write_text
+    from ict_core.store.layout import CellFiles
+    from ict_core.tools.inspection.rollouts import rollouts_page
 
     for cell in cells:
         page = CellFiles(cell).rollouts_page

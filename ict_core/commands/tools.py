@@ -25,13 +25,13 @@ from ict_core.jobs.command import (
     repository,
     study_to_run,
 )
-from ict_core.store import CLAIMS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
+from ict_core.store.layout import CLAIMS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ict_core.config import Study
-    from ict_core.evidence import Counted
+    from ict_core.config.study import Study
+    from ict_core.evidence.cells import Counted
 
 AsJson = Annotated[bool, Option("--json", help="for programs")]
 
@@ -42,7 +42,7 @@ def add_model(
     name: Annotated[str | None, Option(help="of the file (default: the checkpoint's, in small letters)")] = None,
 ) -> None:
     """Write configs/models/NAME.yaml from a checkpoint's own files, and say what to look at in it."""
-    from ict_core.tools import model_file
+    from ict_core.tools.model_file import model_file
 
     local = Path(checkpoint)
     plain = name or (local.resolve() if local.is_dir() else local).name.lower()
@@ -58,8 +58,8 @@ def check(
     files: Annotated[bool, Option("--files", help="the study's files and the folders that they name alone")] = False,
 ) -> int:
     """Check a study's files, then whether this machine can run it; where it cannot, say what to do: status 1."""
-    from ict_core.config import check_sources
-    from ict_core.tools import FAULT, check_machine
+    from ict_core.config.load import check_sources
+    from ict_core.tools.machine_checks import FAULT, check_machine
 
     loaded, root = load_study(study.file), repository(study.file)
     check_sources(loaded, root, root / study_folder(loaded.name))
@@ -86,7 +86,7 @@ def plan(
     cores: Annotated[int | None, Option(min=1, help="that the study may use (default: this machine's)")] = None,
 ) -> None:
     """Print which jobs of a study would run now, how long they take by finished ones, and the least wall time."""
-    from ict_core.tools import finished_seconds, plan_page, planned_jobs
+    from ict_core.tools.plan import finished_seconds, plan_page, planned_jobs
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -108,10 +108,12 @@ def status(
     brief: Annotated[bool, Option("--brief", help="the totals alone, in a line")] = False,
 ) -> None:
     """Print how far each cell of a study is."""
-    from ict_core.config import Cell
-    from ict_core.evidence import StoredOutcome, counted, machine, run_faults
-    from ict_core.jobs import status_brief, status_page, status_records, study_status
-    from ict_core.report import run_notes
+    from ict_core.config.study_file import Cell
+    from ict_core.evidence.cells import counted, machine
+    from ict_core.evidence.outcomes import StoredOutcome
+    from ict_core.evidence.run_faults import run_faults
+    from ict_core.jobs.status import status_brief, status_page, status_records, study_status
+    from ict_core.report.runs import run_notes
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -146,7 +148,8 @@ def _logs(study: "Study", results: Path, cells: "Counted") -> "pd.DataFrame":
     """`records.STUDY_LOG` of the trainings that are finished, here or stored on their own."""
     import pandas as pd
 
-    from ict_core.store import StudyFiles, TrainFiles, records
+    from ict_core.store import records
+    from ict_core.store.layout import StudyFiles, TrainFiles
 
     logs = [pd.DataFrame(columns=list(records.STUDY_LOG))]
     files = StudyFiles(results)
@@ -171,8 +174,8 @@ def cells(
 
     Each lies there on its own, without weights. Where it counts, the workflow does not run it again.
     """
-    from ict_core.evidence import all_cells, finished, store_cell, stored_in
-    from ict_core.store import StudyFiles
+    from ict_core.evidence.cells import all_cells, finished, store_cell, stored_in
+    from ict_core.store.layout import StudyFiles
 
     file = study.file
     loaded, root = load_study(file), repository(file)
@@ -239,7 +242,7 @@ def explain(
     ] = CLAIMS,
 ) -> int:
     """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""
-    from ict_core.tools.explain import explain
+    from ict_core.tools.explain.explain import explain
 
     try:
         text, sound = explain(table, cell, samples, claims)
@@ -278,9 +281,10 @@ def verify(
     if against is not None:
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])
-    from ict_core.store import StudyFiles, read_manifest
-    from ict_core.tools import place_of
-    from ict_core.tools import verify as tool
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import read_manifest
+    from ict_core.tools.verify import compare, rerun
+    from ict_core.tools.walk import place_of
 
     if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
@@ -293,26 +297,27 @@ def verify(
         rate = loaded.rate_file(StudyFiles(place.results), place.cell)
         loaded = loaded.with_rate(place.cell, read_manifest(rate)["learning_rate"])
     place = replace(place, base_number=loaded.base_of(place.cell).seed)
-    chosen = tool.chosen_stages(place, loaded, stages, steps)
+    chosen = rerun.chosen_stages(place, loaded, stages, steps)
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise UserError(f"--keep {keep}: there are files in it; allowed: a new or an empty folder")
     with tempfile.TemporaryDirectory(prefix="ict-verify-") as folder:
         again = replace(place, results=keep or Path(folder))
-        before = list(tool.changes_before(place, loaded, chosen))
-        print(tool.changes_page(before), end="", flush=True)
-        for stage, seconds in tool.rerun(place, loaded, file, chosen, steps, again.results):
+        before = list(compare.changes_before(place, loaded, chosen))
+        print(compare.changes_page(before), end="", flush=True)
+        for stage, seconds in rerun.rerun(place, loaded, file, chosen, steps, again.results):
             print(f"{stage}: {seconds:.1f} s", file=sys.stderr)
-        after = list(tool.changes_after(place, again, chosen))
-        rows = [row for stage in chosen for row in tool.compare_stage(stage, place, again, steps)]
-        print(tool.changes_page(after), end="")
-        print(tool.verify_page(rows), end="")
-        print(tool.verdict(rows, changed=bool(before or after), gpu=tool.on_gpu(place, again, chosen)))
+        after = list(compare.changes_after(place, again, chosen))
+        rows = [row for stage in chosen for row in compare.compare_stage(stage, place, again, steps)]
+        print(compare.changes_page(after), end="")
+        print(compare.verify_page(rows), end="")
+        print(compare.verdict(rows, changed=bool(before or after), gpu=compare.on_gpu(place, again, chosen)))
         return int(not all(row.equal for row in rows))
 
 
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
-    from ict_core.store import StudyFiles, read_manifest
-    from ict_core.tools.verify import against, against_page
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import read_manifest
+    from ict_core.tools.verify.compare import against, against_page
 
     if given:
         raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
@@ -328,6 +333,6 @@ def lease(
     gpus: Annotated[int, Option(help="how many; with 0 the command sees none")] = 0,
 ) -> int:
     """Run a command with GPUs of its own, once they are free, and explain how it dies if it does."""
-    from ict_core.process import run_leased
+    from ict_core.process.supervise import run_leased
 
     return run_leased(gpus, command)

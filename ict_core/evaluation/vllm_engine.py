@@ -6,10 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ict_core.config import Dtype
-from ict_core.evaluation._engine import Completion, Engine, Request, Sampling
+from ict_core.config.inputs import Dtype
+from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
 from ict_core.process import vllm_environment
-from ict_core.store import resolved
+from ict_core.store.manifests import resolved
 
 vllm_environment.set_environment()
 

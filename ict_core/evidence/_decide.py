@@ -9,22 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from ict_core.evidence._claims import Claim, DifferenceTest, Measure
-from ict_core.statistics import (
-    ALPHA,
+from ict_core.evidence.claims import Claim, DifferenceTest, Measure
+from ict_core.statistics.deciding import (
     BETTER,
     EQUIVALENT,
-    LEVEL,
     NONE_SEEN,
     PREDICTED,
     WORSE,
-    Estimate,
     finding,
     holm_of_distinct,
     p_of_strata,
-    stratified_t,
     two_one_sided,
 )
+from ict_core.statistics.intervals import LEVEL, Estimate, stratified_t
+from ict_core.statistics.schemas import ALPHA
 
 Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.evidence import ArmVariation, words
-from ict_core.figures._panels import label, sentence
-from ict_core.figures._registry import FigureDeclaration
+from ict_core.evidence.stored import ArmVariation, words
 from ict_core.figures.forest import Line, draw_lines, heading
-from ict_core.statistics import FACTORS, PASS_METRICS, both_ways
+from ict_core.figures.panels import label, sentence
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.pairing import both_ways
+from ict_core.statistics.schemas import FACTORS, PASS_METRICS
 
 FIGURE = FigureDeclaration(
     place=6,

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import GUIDE, grid, sentence, style
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import PASS_METRICS
+from ict_core.figures.panels import GUIDE, grid, sentence, style
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.schemas import PASS_METRICS
 
 FIGURE = FigureDeclaration(
     place=20,

@@ -10,10 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.evidence import BENCH_METRIC, MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
-from ict_core.figures._panels import draw_interval, label, row_panels, sentence
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import BETTER, WORSE, both_ways
+from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of
+from ict_core.evidence.stored import ArmVariation
+from ict_core.figures.panels import draw_interval, label, row_panels, sentence
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.deciding import BETTER, WORSE
+from ict_core.statistics.pairing import both_ways
 
 FIGURE = FigureDeclaration(
     place=19,

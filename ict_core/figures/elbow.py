@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import GUIDE, draw_band, grid, present, sentence, style, titles
-from ict_core.figures._registry import FigureDeclaration
+from ict_core.figures.panels import GUIDE, draw_band, grid, present, sentence, style, titles
+from ict_core.figures.registry import FigureDeclaration
 
 FIGURE = FigureDeclaration(
     place=7,

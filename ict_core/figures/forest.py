@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.figures._panels import average_rows, draw_interval, label, row_panels, sentence, style
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, DECLARED, PASS_METRICS, paired_differences, seed_range
+from ict_core.figures.panels import average_rows, draw_interval, label, row_panels, sentence, style
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.pairing import paired_differences, seed_range
+from ict_core.statistics.schemas import AVERAGE, DECLARED, PASS_METRICS
 
 FIGURE = FigureDeclaration(
     place=5,

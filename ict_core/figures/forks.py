@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
-from ict_core.figures._panels import COLUMN_WIDTH, LEGEND_LINE, TEXT_WIDTH, label, present, sentence, style, titles
-from ict_core.figures._registry import FigureDeclaration
+from ict_core.figures.panels import COLUMN_WIDTH, LEGEND_LINE, TEXT_WIDTH, label, present, sentence, style, titles
+from ict_core.figures.registry import FigureDeclaration
 
 FIGURE = FigureDeclaration(
     place=10,

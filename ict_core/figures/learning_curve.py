@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import grid, present, style
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import seed_range
+from ict_core.figures.panels import grid, present, style
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.pairing import seed_range
 
 FIGURE = FigureDeclaration(
     place=21,

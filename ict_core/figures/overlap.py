@@ -11,8 +11,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from ict_core.figures._panels import COLUMN_WIDTH, TEXT_WIDTH, label, present, sentence, titles
-from ict_core.figures._registry import FigureDeclaration
+from ict_core.figures.panels import COLUMN_WIDTH, TEXT_WIDTH, label, present, sentence, titles
+from ict_core.figures.registry import FigureDeclaration
 
 FIGURE = FigureDeclaration(
     place=11,

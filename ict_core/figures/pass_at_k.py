@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
-from ict_core.figures._panels import grid, present, side_by_side, style, titles
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, BASE
+from ict_core.figures.panels import grid, present, side_by_side, style, titles
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.schemas import AVERAGE, BASE
 
 FIGURE = FigureDeclaration(
     place=3,

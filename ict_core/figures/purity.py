@@ -10,8 +10,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
-from ict_core.figures._panels import figure_width, label, present, sentence
-from ict_core.figures._registry import FigureDeclaration
+from ict_core.figures.panels import figure_width, label, present, sentence
+from ict_core.figures.registry import FigureDeclaration
 
 FIGURE = FigureDeclaration(
     place=8,

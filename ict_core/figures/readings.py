@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from ict_core.figures._panels import PANEL_HEIGHT, TEXT_WIDTH
+from ict_core.figures.panels import PANEL_HEIGHT, TEXT_WIDTH
 
 CAPTION = (
     "A point a reading of the paper's text: the share of the kept tokens above the cut of H1 over what is taken for "

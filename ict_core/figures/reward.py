@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import training_curves
-from ict_core.figures._registry import FigureDeclaration
+from ict_core.figures.panels import training_curves
+from ict_core.figures.registry import FigureDeclaration
 
 FIGURE = FigureDeclaration(
     place=1,

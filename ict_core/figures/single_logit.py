@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import GUIDE, TEXT_WIDTH, present
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import ALL
-from ict_core.theory import RANDOM, RATIOS, SIZES, turning_shift
+from ict_core.figures.panels import GUIDE, TEXT_WIDTH, present
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.schemas import ALL
+from ict_core.theory.single_logit import RANDOM, RATIOS, SIZES, turning_shift
 
 FIGURE = FigureDeclaration(
     place=12,

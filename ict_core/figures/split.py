@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import COLUMN_WIDTH, GUIDE, label, present, style
+from ict_core.figures.panels import COLUMN_WIDTH, GUIDE, label, present, style
 
 _LARGEST_SHARE = 0.95  # at which an interval's limit is cut
 PAPER = {"GSM8K": 1.03, "MATH": 0.99}  # the ratios that the paper gives

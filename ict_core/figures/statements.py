@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import GUIDE, draw_seeds, present, variant_panels
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import limits_by
+from ict_core.figures.panels import GUIDE, draw_seeds, present, variant_panels
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.pairing import limits_by
 
 FIGURE = FigureDeclaration(
     place=9,

@@ -8,9 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.errors import UserError
-from ict_core.figures._panels import average_rows, grid, sentence, side_by_side, style, titles
-from ict_core.figures._registry import FigureDeclaration
-from ict_core.statistics import AVERAGE, BASE, PASS_METRICS, shares_kept
+from ict_core.figures.panels import average_rows, grid, sentence, side_by_side, style, titles
+from ict_core.figures.registry import FigureDeclaration
+from ict_core.statistics.pairing import shares_kept
+from ict_core.statistics.schemas import AVERAGE, BASE, PASS_METRICS
 
 FIGURE = FigureDeclaration(
     place=4,

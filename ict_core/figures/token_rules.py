@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures._panels import GUIDE, draw_interval, present, style, variant_panels
+from ict_core.figures.panels import GUIDE, draw_interval, present, style, variant_panels
 
 CAPTION = (
     "Means over prompts with 95 % t-intervals, a row a rule. The dotted line is the value of all tokens together, or "

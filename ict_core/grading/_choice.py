@@ -17,9 +17,9 @@ The rule, in this order:
 
 import re
 
-from ict_core.grading._boxes import FONTS, Verdict, last_box
-from ict_core.grading._gold import LETTERS
 from ict_core.grading._prose import declarations
+from ict_core.grading.boxes import FONTS, Verdict, last_box
+from ict_core.grading.gold import LETTERS
 
 _DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
 _CHOSEN = re.compile(

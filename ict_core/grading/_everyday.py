@@ -14,8 +14,8 @@ Each of these says that two answers are the same, that they differ, or nothing (
 import re
 from collections.abc import Callable
 
-from ict_core.grading._boxes import FONTS
 from ict_core.grading._number import POWERS, canonical, read_number
+from ict_core.grading.boxes import FONTS
 
 _FONT = re.compile(rf"\\(?:{FONTS})(?![A-Za-z])\s?")
 _SPACE = re.compile(r"(?:\\[,;: ]|[\s~])+")

@@ -12,7 +12,7 @@ The rule for ``number``, in this order:
    ``\text{}`` and its kin, a unit of a few words, a percent or degree sign, a full stop at the end. Decimals that are
    equal are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer
    has one. ``5 million`` is 5000000; with another word that changes the value (``dozen``, ``half``) a box is ``wrong``.
-3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading._math``
+3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading.math``
    does. A last number that is a part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
 
 The rule for ``integer``, in this order:
@@ -26,8 +26,8 @@ The rule for ``integer``, in this order:
 
 import re
 
-from ict_core.grading._boxes import FONTS, Verdict, last_box, last_match
 from ict_core.grading._prose import answer_in_prose
+from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match
 
 _SEPARATOR = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\!,|\\,|[\u00a0\u2009\u202f])(?=[0-9]{3}(?![0-9]))")
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[\s~{}$*]", re.DOTALL)

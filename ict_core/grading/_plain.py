@@ -15,7 +15,7 @@ An inequality as an interval: ``-2 \le x < 7`` is ``[-2, 7)``, ``x > 5 \text{ or
 
 import re
 
-from ict_core.grading._boxes import FONTS
+from ict_core.grading.boxes import FONTS
 
 _SIGNS = str.maketrans(
     {"°": r"^\circ ", "π": r"\pi ", "≠": r"\neq ", "−": "-", "×": r"\times ", "·": r"\cdot ", "±": r"\pm "}

@@ -16,7 +16,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from ict_core.grading._boxes import last_box, last_match
+from ict_core.grading.boxes import last_box, last_match
 
 _LONGEST = 200  # characters of an answer
 _MOST = 20  # declarations of a text that are looked at, from its end

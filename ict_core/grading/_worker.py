@@ -12,9 +12,9 @@ import signal
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from ict_core.grading._answers import Grader, Item
-from ict_core.grading._boxes import Verdict
-from ict_core.grading._math import load_math_verify
+from ict_core.grading.answers import Grader, Item
+from ict_core.grading.boxes import Verdict
+from ict_core.grading.math import load_math_verify
 
 EXIT_MEMORY = 77  # status of a worker that ran out of memory on its current item
 _GRACE_SECONDS = 2.0  # how long past an item's limit an abandoned worker lives

@@ -16,11 +16,15 @@ from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
 from ict_core.errors import Damaged, UserError
-from ict_core.process import end_with_parent, end_with_run, failures, hold_log, numerics, tell_end
-from ict_core.store import study_file
+from ict_core.process import failures, numerics
+from ict_core.process.job_log import hold_log, tell_end
+from ict_core.process.lifeline import end_with_run
+from ict_core.process.supervise import end_with_parent
+from ict_core.store.layout import study_file
 
 if TYPE_CHECKING:
-    from ict_core.config import Cell, Study
+    from ict_core.config.study import Study
+    from ict_core.config.study_file import Cell
 
 _RANK = "ACCELERATE_MIXED_PRECISION"  # which `accelerate launch` sets in what it starts
 STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
@@ -75,7 +79,7 @@ class OneCell:
 
     def of(self, loaded: "Study", trained: bool = False) -> "Cell":
         """The cell, one that answers the benchmarks or else one that is `trained`; an error if there is no such."""
-        from ict_core.config import Cell
+        from ict_core.config.study_file import Cell
 
         cell = Cell(self.model, self.variant, self.seed)
         known = [*loaded.trained_cells(), *loaded.later_cells()] if trained else loaded.evaluated_cells()
@@ -87,10 +91,10 @@ class OneCell:
 
 
 def load_study(path: Path) -> "Study":
-    """`config.load_study`, imported by the commands that read a study."""
-    from ict_core import config
+    """`load_study`, imported by the commands that read a study."""
+    from ict_core.config.load import load_study
 
-    return config.load_study(path)
+    return load_study(path)
 
 
 def study_to_run(path: Path) -> "Study":

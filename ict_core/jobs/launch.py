@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ict_core.config import Study
-from ict_core.process import applicable_lock
-from ict_core.store import REPOSITORY
+from ict_core.config.study import Study
+from ict_core.process.environment import applicable_lock
+from ict_core.store.layout import REPOSITORY
 
 
 def gpus(study: Study, stage: str, model: str) -> int:

@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from ict_core.config import PackageModel
+from ict_core.config.inputs import PackageModel
 from ict_core.errors import UserError
 from ict_core.process.failures import DISK_ERRORS
-from ict_core.store import remove
+from ict_core.store.files import remove
 
 _BLOCK = 2**20  # bytes that are hashed at a time
 _TOKENS = {"eos_token": "eos_token_id", "bos_token": "bos_token_id", "pad_token": "padding_token_id"}

@@ -6,7 +6,7 @@ Code: winstonsmith1897/GTPO.
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch
+from ict_core.selection.base import TokenBatch
 
 
 def conflict(batch: TokenBatch, generator: torch.Generator, *, positive: float) -> Tensor:

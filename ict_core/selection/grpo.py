@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch
+from ict_core.selection.base import TokenBatch
 
 
 def grpo(batch: TokenBatch, generator: torch.Generator) -> Tensor:

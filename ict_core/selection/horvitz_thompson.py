@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch
+from ict_core.selection.base import TokenBatch
 
 
 def horvitz_thompson(batch: TokenBatch, generator: torch.Generator, *, probability: float) -> Tensor:

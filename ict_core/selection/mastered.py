@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, mean_entropy
+from ict_core.selection.base import TokenBatch, mean_entropy
 
 
 def mastered(batch: TokenBatch, generator: torch.Generator, *, tau: float, target_entropy: float | None) -> Tensor:

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, quantile_of
+from ict_core.selection.base import TokenBatch, quantile_of
 
 
 def quadrant(

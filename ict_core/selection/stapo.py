@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, quantile_of
+from ict_core.selection.base import TokenBatch, quantile_of
 
 
 def stapo(batch: TokenBatch, generator: torch.Generator, *, tau_p: float, tau_h: float) -> Tensor:

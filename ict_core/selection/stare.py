@@ -5,7 +5,7 @@ from fractions import Fraction
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, mean_entropy, top_fraction
+from ict_core.selection.base import TokenBatch, mean_entropy, top_fraction
 
 
 def stare(

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch
+from ict_core.selection.base import TokenBatch
 
 _LEAST_P = 1e-8  # the authors'
 _LEAST_LARGEST = 0.02

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection._base import TokenBatch, top_fraction
+from ict_core.selection.base import TokenBatch, top_fraction
 
 
 def top_score(

@@ -7,7 +7,7 @@ from ict_core.jobs.command import Given, HeldOut, StudyFile, command, study_to_r
 def run(study: StudyFile, train: Given, held_out: HeldOut, counts: Given, pairs: Given) -> None:
     """Compare the evaluation sets with the training data."""
     loaded = study_to_run(study)
-    from ict_core.contamination import audit
+    from ict_core.contamination.overlap import audit
     from ict_core.store import records
 
     training, evaluation = (records.read_frame(path, records.PROBLEMS) for path in (train, held_out))

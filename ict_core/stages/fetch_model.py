@@ -2,7 +2,7 @@
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, Name, StudyFile, command, mirror_of, repository, study_of_model
-from ict_core.process import loading
+from ict_core.process.startup import loading
 
 
 @command("fetch-model")
@@ -10,11 +10,15 @@ def run(study: StudyFile, model: Name, out: Given) -> None:
     """Fetch and check a base model."""
     loaded = study_of_model(study, model, downloads=True)
     with loading():
-        from ict_core.config import BASE_VARIANT, Cell, ScratchModel, has_problems
-        from ict_core.models import fetch_model
-        from ict_core.problems import check_study_access
-        from ict_core.store import remember_source, study_folder
-        from ict_core.training import check_family
+        from ict_core.config.inputs import ScratchModel
+        from ict_core.config.load import has_problems
+        from ict_core.config.study import BASE_VARIANT
+        from ict_core.config.study_file import Cell
+        from ict_core.models.fetch import fetch_model
+        from ict_core.problems.assemble import check_study_access
+        from ict_core.store.layout import study_folder
+        from ict_core.store.manifests import remember_source
+        from ict_core.training.fast.packed_forward import check_family
 
     stated, file, root = loaded.models[model], f"configs/models/{model}.yaml", repository(study)
     if isinstance(stated, ScratchModel):

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from ict_core.jobs.command import Given, OneCell, command, prepare, study_to_run
-from ict_core.process import loading
+from ict_core.process.startup import loading
 
 if TYPE_CHECKING:
-    from ict_core.config import Study
+    from ict_core.config.study import Study
 
 
 def preload(study: "Study") -> None:
     """Import what all generations of a study need."""
-    from ict_core.evaluation import preload_engine, unused
+    from ict_core.evaluation.answers import unused
+    from ict_core.evaluation.engine import preload_engine
 
     packages = [set(unused(model)) for model in study.models.values()]
     with loading(without=tuple(sorted(set.intersection(*packages)))):
@@ -35,9 +36,10 @@ def run(
     study = study_to_run(cell.study)
     prepare()
     chosen = cell.of(study)
-    from ict_core.evaluation import answers
-    from ict_core.store import cost, records, remember_source, write_manifest
-    from ict_core.store import manifest as manifest_of
+    from ict_core.evaluation.answers import answers
+    from ict_core.store import records
+    from ict_core.store.manifests import cost, remember_source, write_manifest
+    from ict_core.store.manifests import manifest as manifest_of
 
     started = time.perf_counter()
     remember_source()

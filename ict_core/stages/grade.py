@@ -8,12 +8,12 @@ from typer import Option
 from ict_core.jobs.command import Given, StudyFile, command, prepare, study_to_run
 
 if TYPE_CHECKING:
-    from ict_core.config import Study
+    from ict_core.config.study import Study
 
 
 def preload(_study: "Study") -> None:
     """Import what a grading needs."""
-    from ict_core.grading import grade_completions  # noqa: F401
+    from ict_core.grading.grade import grade_completions  # noqa: F401
 
 
 @command("grade")
@@ -28,9 +28,10 @@ def run(
     """Grade a cell's completions."""
     loaded = study_to_run(study)
     prepare()
-    from ict_core.grading import grade_completions
-    from ict_core.store import cost, records, remember_source, write_manifest
-    from ict_core.store import manifest as manifest_of
+    from ict_core.grading.grade import grade_completions
+    from ict_core.store import records
+    from ict_core.store.manifests import cost, remember_source, write_manifest
+    from ict_core.store.manifests import manifest as manifest_of
 
     started = time.perf_counter()
     remember_source()

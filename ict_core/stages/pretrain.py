@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import BaseNumber, Given, HeldOut, Name, StudyFile, command, study_of_model
-from ict_core.process import loading
+from ict_core.process.startup import loading
 
 if TYPE_CHECKING:
-    from ict_core.config import Study
+    from ict_core.config.study import Study
 
 _TAIL = 50  # steps over which the last loss is a mean
 
@@ -23,8 +23,11 @@ def run(study: StudyFile, model: Name, held_out: HeldOut, out: Given, seed: Base
     """Pretrain a base model."""
     loaded = study_of_model(study, model)
     preload(loaded)
-    from ict_core.config import BASE_VARIANT, Cell, ScratchModel
-    from ict_core.store import records, remember_source
+    from ict_core.config.inputs import ScratchModel
+    from ict_core.config.study import BASE_VARIANT
+    from ict_core.config.study_file import Cell
+    from ict_core.store import records
+    from ict_core.store.manifests import remember_source
     from ict_core.training.pretrain import pretrain
 
     base, known = Cell(model, BASE_VARIANT, seed), loaded.all_bases()

@@ -15,9 +15,14 @@ def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     loaded = study_to_run(study)
     import pandas as pd
 
-    from ict_core.config import rate_of, trials
-    from ict_core.evidence import check_rewards, counted, merge_manifests, tried_in
-    from ict_core.store import StudyFiles, read_manifest, records, write_manifest
+    from ict_core.config.study import trials
+    from ict_core.config.tuning import rate_of
+    from ict_core.evidence.cells import counted
+    from ict_core.evidence.collect import merge_manifests
+    from ict_core.evidence.tuning import check_rewards, tried_in
+    from ict_core.store import records
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import read_manifest, write_manifest
 
     if loaded.tuning is None:
         raise UserError(f"{loaded.name}: tuning: missing; allowed: rates and seeds, else there is no rate to store")

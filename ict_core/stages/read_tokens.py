@@ -7,15 +7,18 @@ from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_mode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ict_core.shadow import Prompt
+    from ict_core.shadow.policy import Prompt
 
 
 @command("read-tokens")
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, out: Given) -> None:
     """Read every token of an untrained model's answers: entropies and all scores. Goes on where it was."""
     loaded = study_of_model(study, model)
-    from ict_core.shadow import Policy, Reading, in_parts, parts_folder, prompts_of
-    from ict_core.store import check_files, fingerprint, hash_weights, records, remember_source, remove
+    from ict_core.shadow.policy import Policy, Reading, in_parts, parts_folder, prompts_of
+    from ict_core.store import records
+    from ict_core.store.code import fingerprint
+    from ict_core.store.files import hash_weights, remove
+    from ict_core.store.manifests import check_files, remember_source
 
     remember_source()
     check_files(checkpoint)

@@ -9,7 +9,7 @@ from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_mode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ict_core.shadow import Prompt
+    from ict_core.shadow.policy import Prompt
 
 SETS = ("first", "second")
 """Of prompts, every other one each: what the first finds, the second confirms or refutes."""
@@ -24,17 +24,12 @@ def run(
     import pandas as pd
     import torch
 
-    from ict_core.shadow import (
-        TEMPERATURES,
-        Policy,
-        Reading,
-        crossing,
-        in_parts,
-        parts_folder,
-        prompts_of,
-        token_readings,
-    )
-    from ict_core.store import check_files, fingerprint, hash_weights, records, remember_source, remove
+    from ict_core.shadow.policy import Policy, Reading, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.readings import TEMPERATURES, crossing, token_readings
+    from ict_core.store import records
+    from ict_core.store.code import fingerprint
+    from ict_core.store.files import hash_weights, remove
+    from ict_core.store.manifests import check_files, remember_source
 
     remember_source()
     check_files(checkpoint)
@@ -68,8 +63,8 @@ def run(
 
 def ranges_of(claims: Path) -> dict[str, tuple[float, float]]:
     """The range of each of `shadow.FIGURES`, as the ledger has it of ICT's kept tokens."""
-    from ict_core.evidence import Measure, read_claims
-    from ict_core.shadow import FIGURES
+    from ict_core.evidence.claims import Measure, read_claims
+    from ict_core.shadow.readings import FIGURES
 
     tests = [claim.test for claim in read_claims(claims) if isinstance(claim.test, Measure)]
     ranges = {test.quantity: test.within for test in tests if test.within is not None}

@@ -11,11 +11,14 @@ def run(study: StudyFile, results: Results, claims: Given) -> None:
     import pandas as pd
     from matplotlib import rc_context
 
-    from ict_core.figures import RC, readings
-    from ict_core.figures import write as write_figure
-    from ict_core.store import StudyFiles, manifest, records, remember_source, write_manifest
-    from ict_core.tables import readings_table
-    from ict_core.tables import write as write_table
+    from ict_core.figures import readings
+    from ict_core.figures.panels import RC
+    from ict_core.figures.write import write as write_figure
+    from ict_core.store import records
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import manifest, remember_source, write_manifest
+    from ict_core.tables.readings import readings_table
+    from ict_core.tables.write import write as write_table
 
     remember_source()
     files = StudyFiles(results)

@@ -16,6 +16,6 @@ def run(
 ) -> None:
     """List the answers whose verdict flipped where a study's completions were graded anew."""
     loaded = study_to_run(study)
-    from ict_core.report import regrade
+    from ict_core.report.regrade import regrade
 
     regrade(loaded, results, out, stored)

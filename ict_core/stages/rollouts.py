@@ -8,9 +8,10 @@ from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_mode
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache: Given, out: Given) -> None:
     """Sample and grade an untrained model's answers, with their tokens."""
     loaded = study_of_model(study, model)
-    from ict_core.evaluation import answers
-    from ict_core.grading import grade_completions
-    from ict_core.store import records, remember_source
+    from ict_core.evaluation.answers import answers
+    from ict_core.grading.grade import grade_completions
+    from ict_core.store import records
+    from ict_core.store.manifests import remember_source
 
     remember_source()
     evaluation = loaded.evaluation

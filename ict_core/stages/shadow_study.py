@@ -10,8 +10,8 @@ def run(study: StudyFile, tokens: Given, shadow: Given, overlap: Given) -> None:
     But for those that read what the sample does not hold, the problems' true steps or further scores; they are named.
     """
     loaded = study_to_run(study)
-    from ict_core.selection import distinct_rules
-    from ict_core.shadow import score_study
+    from ict_core.selection.base import distinct_rules
+    from ict_core.shadow.score import score_study
     from ict_core.store import records
 
     sampled = records.read_frame(tokens, records.STUDY_TOKENS)

@@ -2,7 +2,7 @@
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model
-from ict_core.process import loading
+from ict_core.process.startup import loading
 
 
 @command("supervised-start")
@@ -10,9 +10,11 @@ def run(study: StudyFile, model: Name, checkpoint: Given, solutions: Given, out:
     """Train a fetched checkpoint on worked solutions, as its model's file says."""
     loaded = study_of_model(study, model)
     with loading():
-        from ict_core.config import BASE_VARIANT, Cell
-        from ict_core.problems import templated
-        from ict_core.store import check_files, records, remember_source
+        from ict_core.config.study import BASE_VARIANT
+        from ict_core.config.study_file import Cell
+        from ict_core.problems.templates import templated
+        from ict_core.store import records
+        from ict_core.store.manifests import check_files, remember_source
         from ict_core.training.supervised_start import start_from_solutions
 
     stated, file = loaded.models[model], f"configs/models/{model}.yaml"

@@ -8,6 +8,6 @@ def run(study: StudyFile, results: Results) -> None:
     """Say what every rule makes of the untrained models' tokens, prompt by prompt."""
     loaded = study_to_run(study)
     prepare()
-    from ict_core.evidence import write_token_frames
+    from ict_core.evidence.token_study import write_token_frames
 
     write_token_frames(loaded, results)

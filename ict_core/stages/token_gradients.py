@@ -8,7 +8,7 @@ from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_mode
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ict_core.shadow import Prompt
+    from ict_core.shadow.policy import Prompt
 
 
 @command("token-gradients")
@@ -23,9 +23,13 @@ def run(
     import pandas as pd
     import torch
 
-    from ict_core.selection import distinct_rules
-    from ict_core.shadow import Policy, Prompts, Reading, in_parts, parts_folder, prompts_of
-    from ict_core.store import check_files, fingerprint, hash_weights, records, remember_source, remove
+    from ict_core.selection.base import distinct_rules
+    from ict_core.shadow.policy import Policy, Reading, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.prompts import Prompts
+    from ict_core.store import records
+    from ict_core.store.code import fingerprint
+    from ict_core.store.files import hash_weights, remove
+    from ict_core.store.manifests import check_files, remember_source
 
     remember_source()
     check_files(checkpoint)

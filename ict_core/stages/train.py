@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from ict_core import process
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, OneCell, command, prepare, study_to_run
+from ict_core.process.environment import check_trackers
+from ict_core.process.startup import loading
 
 if TYPE_CHECKING:
-    from ict_core.config import Study, Training
+    from ict_core.config.methods import Training
+    from ict_core.config.study import Study
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ def _load(*recipes: "Training") -> None:
     """Without packages that transformers and TRL import wherever they are installed, and no recipe has a use for."""
     without: tuple[str, ...] = () if any(recipe.lora for recipe in recipes) else ("peft",)
     without += () if any(recipe.rollouts for recipe in recipes) else ("scipy", "vllm")  # which needs scipy
-    with process.loading(without=without):
-        from ict_core.training import train_run  # noqa: F401
+    with loading(without=without):
+        from ict_core.training.run import train_run  # noqa: F401
 
 
 @command("train")
@@ -58,12 +60,14 @@ def run(
     study = study_to_run(cell.study)
     prepare()
     chosen = cell.of(study, trained=True)
-    process.check_trackers(study.trackers)
+    check_trackers(study.trackers)
     if study.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
     _load(study.training_of(chosen.model, chosen.variant))
-    from ict_core.store import check_files, read_manifest, records, remember_source
-    from ict_core.training import HeldOut, Tracking, TrainingRun, train_run
+    from ict_core.store import records
+    from ict_core.store.manifests import check_files, read_manifest, remember_source
+    from ict_core.training.learning_curve import HeldOut
+    from ict_core.training.run import Tracking, TrainingRun, train_run
 
     remember_source()
     if study.is_tuned(chosen) != (inputs.rate is not None):
@@ -101,7 +105,9 @@ def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:
     """Copy a training of the same seed at the same rate, with a manifest of its own that says so (`taken_over`)."""
     import shutil
 
-    from ict_core.store import MANIFEST, appearing, check_files, cost, manifest, write_manifest
+    from ict_core.store.files import appearing
+    from ict_core.store.layout import MANIFEST
+    from ict_core.store.manifests import check_files, cost, manifest, write_manifest
 
     started = time.perf_counter()
     made = check_files(twin)

@@ -25,16 +25,11 @@ def run(
     What a round writes says under `next` which trainings the next round asks for; that of the last round has the rate.
     """
     loaded = study_to_run(study)
-    from ict_core.config import trials
-    from ict_core.evidence import (
-        best_rate,
-        counted,
-        first_reward,
-        further,
-        last_reward,
-        mean_rewards,
-    )
-    from ict_core.store import StudyFiles, cost, manifest, read_manifest, remember_source, write_manifest
+    from ict_core.config.study import trials
+    from ict_core.evidence.cells import counted
+    from ict_core.evidence.tuning import best_rate, first_reward, further, last_reward, mean_rewards
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import cost, manifest, read_manifest, remember_source, write_manifest
 
     started, tuning, recipe = time.perf_counter(), loaded.tuning, loaded.training.learning_rate
     remember_source()

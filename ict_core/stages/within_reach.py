@@ -12,10 +12,11 @@ def run(
     loaded = study_of_model(study, model)
     import pandas as pd
 
-    from ict_core.evaluation import answers
-    from ict_core.grading import grade_completions
+    from ict_core.evaluation.answers import answers
+    from ict_core.grading.grade import grade_completions
     from ict_core.seeding import generator
-    from ict_core.store import records, remember_source
+    from ict_core.store import records
+    from ict_core.store.manifests import remember_source
 
     rule, training = loaded.data.within_reach, loaded.training
     if rule is None:

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics._arms import Arm, Arms, VariantsByModel, difference, each_arm
-from ict_core.statistics._intervals import Estimate, over_problems, over_runs, two_way_level, wilson
-from ict_core.statistics._schemas import AVERAGE, BASE, GAIN, LEVELS
+from ict_core.statistics.arms import Arm, Arms, VariantsByModel, difference, each_arm
+from ict_core.statistics.intervals import Estimate, over_problems, over_runs, two_way_level, wilson
+from ict_core.statistics.schemas import AVERAGE, BASE, GAIN, LEVELS
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ict_core.errors import Damaged, UserError
-from ict_core.store._files import appearing
-from ict_core.store._token_scores import POLICY_STATISTICS, READING_REFERENCES, STATISTICS
+from ict_core.store.files import appearing
+from ict_core.store.token_scores import POLICY_STATISTICS, READING_REFERENCES, STATISTICS
 
 STATUSES_GRADED = ("correct", "wrong", "no_answer")
 STATUSES_UNGRADED = ("timeout", "memory", "error")

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from ict_core.statistics import AVERAGE, GAIN, PASS_METRICS, both_ways
-from ict_core.tables._table import DIFFERENCE, NONE, OVER_BASE, by_row, differences, gains, means
+from ict_core.statistics.pairing import both_ways
+from ict_core.statistics.schemas import AVERAGE, GAIN, PASS_METRICS
+from ict_core.tables.table import DIFFERENCE, NONE, OVER_BASE, by_row, differences, gains, means
 
 
 def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

@@ -2,11 +2,12 @@
 
 import pandas as pd
 
-from ict_core.evidence import words
-from ict_core.statistics import FACTORS, seed_range
+from ict_core.evidence.stored import words
+from ict_core.statistics.pairing import seed_range
+from ict_core.statistics.schemas import FACTORS
 from ict_core.tables._comparison import by_metric, compared, resolved
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import OF_BASE, Table, TableSettings
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import OF_BASE, Table, TableSettings
 
 TABLE = TableDeclaration(
     place=7,

@@ -5,10 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence import BENCH_METRIC, MEAN_ONE, SAME_SIGN, ArmVariation, controls_of
-from ict_core.statistics import ALPHA, AVERAGE, BASE, GAIN, IDENTICAL, both_ways, detectable, seed_range
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import (
+from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of
+from ict_core.evidence.stored import ArmVariation
+from ict_core.statistics.deciding import IDENTICAL, detectable
+from ict_core.statistics.pairing import both_ways, seed_range
+from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import (
     NONE,
     OF_BASE,
     OVER_BASE,

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ict_core.statistics import BASE
+from ict_core.statistics.schemas import BASE
 from ict_core.store.records import STAGES
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import NONE, Table, TableSettings, in_order, number
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import NONE, Table, TableSettings, in_order, number
 
 TABLE = TableDeclaration(
     place=14,

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from ict_core.contamination import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import Table, TableSettings, by_row, in_order, number, rare_percent
+from ict_core.contamination.overlap import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import Table, TableSettings, by_row, in_order, number, rare_percent
 
 TABLE = TableDeclaration(
     place=17,
@@ -12,7 +12,7 @@ TABLE = TableDeclaration(
     inputs=("contamination",),
     keys=("benchmark",),
     made="counts of evaluation problems that the training problems repeat",
-    module="contamination/_overlap.py",
+    module="contamination/overlap.py",
     doc="docs/contamination.md",
     source="contamination",
     runs=(),

@@ -4,19 +4,10 @@ from functools import partial
 
 import pandas as pd
 
-from ict_core.statistics import (
-    ALPHA,
-    AVERAGE,
-    DECLARED,
-    EXPLORATORY,
-    FAMILIES,
-    GAIN,
-    METRICS,
-    SINGLE_BENCHMARK,
-    seed_range,
-)
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import (
+from ict_core.statistics.pairing import seed_range
+from ict_core.statistics.schemas import ALPHA, AVERAGE, DECLARED, EXPLORATORY, FAMILIES, GAIN, METRICS, SINGLE_BENCHMARK
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import (
     LABELS,
     OF_BASE,
     OVER_BASE,
@@ -40,7 +31,7 @@ TABLE = TableDeclaration(
     keys=("model", "variant", "baseline", "benchmark", "metric"),
     made="variant - baseline",
     compared=True,
-    module="statistics/_contrasts.py",
+    module="statistics/contrasts.py",
     doc="docs/statistics.md#which-test-decides-and-the-verdicts",
     statistics="contrasts",
     runs=("variant", "baseline"),

@@ -5,9 +5,10 @@ from string import ascii_lowercase
 
 import pandas as pd
 
-from ict_core.statistics import ALPHA, AVERAGE, BASE, DECLARED, METRICS, seed_range
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import (
+from ict_core.statistics.pairing import seed_range
+from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, DECLARED, METRICS
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import (
     LABELS,
     NONE,
     OF_BASE,

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from ict_core.contamination import SIMILAR
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import Table, TableSettings, in_order, number
+from ict_core.contamination.overlap import SIMILAR
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import Table, TableSettings, in_order, number
 
 TABLE = TableDeclaration(
     place=18,
@@ -12,7 +12,7 @@ TABLE = TableDeclaration(
     inputs=("near_duplicates",),
     keys=("benchmark", "problem", "training_set", "training_problem"),
     made="a pair of evaluation and training problem that are nearly the same",
-    module="contamination/_overlap.py",
+    module="contamination/overlap.py",
     doc="docs/contamination.md",
     source="near_duplicates",
     runs=(),

@@ -8,11 +8,11 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from ict_core.config import Name, Section, load_section
 from ict_core.config.mistakes import Fault, refused, repeated
-from ict_core.statistics import AVERAGE, METRICS
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import LABELS, NONE, Table, TableSettings, by_row, in_order, number, percent_interval, wide
+from ict_core.config.section import Name, Section, load_section
+from ict_core.statistics.schemas import AVERAGE, METRICS
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import LABELS, NONE, Table, TableSettings, by_row, in_order, number, percent_interval, wide
 
 TABLE = TableDeclaration(
     place=13,

@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from ict_core.evidence import remarks
-from ict_core.statistics import BASE, GAIN, PASS_METRICS
+from ict_core.evidence.tuning import remarks
+from ict_core.statistics.schemas import BASE, GAIN, PASS_METRICS
 from ict_core.tables._comparison import compared, side_by_side
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import DIFFERENCE, MEAN, NONE, OF_BASE, REMARK, Table, TableSettings, in_order, tuned_arms
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import DIFFERENCE, MEAN, NONE, OF_BASE, REMARK, Table, TableSettings, in_order, tuned_arms
 
 TABLE = TableDeclaration(
     place=6,

@@ -2,10 +2,11 @@
 
 import pandas as pd
 
-from ict_core.statistics import ALL, limits_by
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import Table, TableSettings, percent, with_half
-from ict_core.theory import DRAWS
+from ict_core.statistics.pairing import limits_by
+from ict_core.statistics.schemas import ALL
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import Table, TableSettings, percent, with_half
+from ict_core.theory.single_logit import DRAWS
 
 TABLE = TableDeclaration(
     place=11,
@@ -13,7 +14,7 @@ TABLE = TableDeclaration(
     inputs=("single_logit",),
     keys=("states", "regime", "shift", "measure"),
     made="the exact change of the entropies by one logit, of drawn distributions or of a model's sampled tokens",
-    module="theory/_single_logit.py",
+    module="theory/single_logit.py",
     doc="docs/methods.md#statements",
     source="tokens",
     runs=(),

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ict_core.evidence import QUANTITIES
-from ict_core.statistics import limits_by
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import NONE, Table, TableSettings, in_order, with_half
+from ict_core.evidence.measures import QUANTITIES
+from ict_core.statistics.pairing import limits_by
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import NONE, Table, TableSettings, in_order, with_half
 
 TABLE = TableDeclaration(
     place=10,
@@ -13,7 +13,7 @@ TABLE = TableDeclaration(
     inputs=("quantity_means",),
     keys=("model", "variant", "quantity"),
     made="the mean over runs, t interval over seeds, of a quantity of each run's log and token sample",
-    module="evidence/_measures.py",
+    module="evidence/measures.py",
     doc="docs/methods.md#statements",
     source="tokens",
 )

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ict_core.statistics import BASE, CELL
+from ict_core.statistics.schemas import BASE, CELL
 from ict_core.store import records
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import Table, TableSettings, by_row, in_order, rare_percent
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import Table, TableSettings, by_row, in_order, rare_percent
 
 TABLE = TableDeclaration(
     place=15,

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ict_core.statistics import seed_range, shares_kept, shown_variants
+from ict_core.statistics.pairing import seed_range, shares_kept, shown_variants
 from ict_core.tables._comparison import by_metric, compared, resolved
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import OF_BASE, Table, TableSettings, by_row
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import OF_BASE, Table, TableSettings, by_row
 
 TABLE = TableDeclaration(
     place=4,

@@ -4,9 +4,9 @@ import math
 
 import pandas as pd
 
-from ict_core.evidence import BASE_RATE, remarks
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import NONE, REMARK, Table, TableSettings, by_row, in_order, number
+from ict_core.evidence.tuning import BASE_RATE, remarks
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import NONE, REMARK, Table, TableSettings, by_row, in_order, number
 
 TABLE = TableDeclaration(
     place=5,

@@ -2,10 +2,11 @@
 
 import pandas as pd
 
-from ict_core.statistics import limits_by
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import NONE, Table, TableSettings, in_order, percent, with_half
-from ict_core.theory import LEAST, LESS_CHANCE
+from ict_core.statistics.pairing import limits_by
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import NONE, Table, TableSettings, in_order, percent, with_half
+from ict_core.theory.single_logit import LEAST
+from ict_core.theory.update import LESS_CHANCE
 
 TABLE = TableDeclaration(
     place=12,
@@ -13,7 +14,7 @@ TABLE = TableDeclaration(
     inputs=("agreement_means",),
     keys=("model", "variant", "set", "regime", "measure"),
     made="the mean over runs of what an update did to its sampled tokens",
-    module="theory/_update.py",
+    module="theory/update.py",
     doc="docs/methods.md#statements",
     source="tokens",
 )

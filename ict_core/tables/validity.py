@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ict_core.tables._registry import TableDeclaration
-from ict_core.tables._table import NONE, Table, TableSettings, by_row, p_value, value_text
+from ict_core.tables.registry import TableDeclaration
+from ict_core.tables.table import NONE, Table, TableSettings, by_row, p_value, value_text
 
 TABLE = TableDeclaration(
     place=0,
@@ -11,7 +11,7 @@ TABLE = TableDeclaration(
     inputs=("validity",),
     keys=("gate", "model", "of"),
     made="the gates that the study declares, on base, baseline, its replica, random tokens and the oracle alone",
-    module="evidence/_gates.py",
+    module="evidence/gates.py",
     doc="docs/statistics.md#can-the-study-tell",
     statistics=None,
     runs=("arms",),

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, UNSAMPLED_SCORES
-from ict_core.tokens._distributions import (
+from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, UNSAMPLED_SCORES
+from ict_core.tokens.distributions import (
     DIVERGENCES,
     SMALLEST_DIVERGENCE,
     leave_one_out_mean,
     position_mean,
     whole_group_mean,
 )
-from ict_core.tokens._head import Head
+from ict_core.tokens.head import Head
 
 _WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
 _WIDE = 65536  # on a GPU, where every operation has a price of its own
@@ -103,7 +103,7 @@ def token_statistics(
         head: the LM head, (V, D).
         where: (B, T), the row of ``states`` that predicts the token of ``token_ids``, (B, T); -1 outside the response.
         temperature: of the sampling; all policies are read at it.
-        scores: names in `ict_core.store.GROUP_SCORES` and `UNSAMPLED_SCORES`.
+        scores: names in `ict_core.store.token_scores.GROUP_SCORES` and `UNSAMPLED_SCORES`.
 
     Raises:
         ValueError: B is not a multiple of ``group_size``.

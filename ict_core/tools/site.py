@@ -8,10 +8,11 @@ from typing import Any
 from urllib.parse import quote
 
 from ict_core.errors import UserError
-from ict_core.figures import FIGURES
-from ict_core.report import MARKS, OTHER_FIGURES, folded, page
-from ict_core.store import appearing, write_text
-from ict_core.tables import TABLES
+from ict_core.figures.registry import FIGURES
+from ict_core.report.page import MARKS, folded, page
+from ict_core.report.tokens import OTHER_FIGURES
+from ict_core.store.files import appearing, write_text
+from ict_core.tables.registry import TABLES
 
 _BAR = '<p><a href="{to}">{text}</a></p>'
 _TEXTS = {"answer.md": "Answer, and whether the study can tell", "claims.md": "Claims", "report.md": "Report"}

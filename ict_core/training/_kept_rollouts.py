@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 from torch import Tensor
 
-from ict_core.store import records, remove
+from ict_core.store import records
+from ict_core.store.files import remove
 
 NUMBER = "problem_number"  # a column of the dataset whose rollouts are kept, and of their batches
 

@@ -6,7 +6,7 @@ A mask M is a weight w of 0 or 1. As w >= 0, w Psi is Psi of the advantage w A.
 import torch
 from torch import Tensor
 
-from ict_core.config import Correction, Normaliser, Surrogate
+from ict_core.config.methods import Correction, Normaliser, Surrogate
 from ict_core.errors import UserError
 
 _LARGEST_RATIO = 20.0  # DPPO's

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ict_core.config import rows_of_groups
-from ict_core.models import lm_head
+from ict_core.config.methods import rows_of_groups
+from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training._ranks import rounds
 

@@ -23,10 +23,13 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ict_core.errors import UserError
-from ict_core.process import core_packages, this_hardware, this_machine
-from ict_core.selection import rule_files
-from ict_core.store import MANIFEST, check_files, file_hashes, fingerprint, remove, write_manifest
-from ict_core.training._token_log import TrainingLog
+from ict_core.process.machine import core_packages, this_hardware, this_machine
+from ict_core.selection.registry import rule_files
+from ict_core.store.code import fingerprint
+from ict_core.store.files import remove
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import check_files, file_hashes, write_manifest
+from ict_core.training.token_log import TrainingLog
 
 
 def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +43,7 @@ def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]
     return {
         "configuration": dict(resolved),
         **inputs,
-        "library code": fingerprint("training._run", f"selection.{rule_files()[selector]}"),
+        "library code": fingerprint("training.run", f"selection.{rule_files()[selector]}"),
         "packages": core_packages(),
         "kinds of GPU": this_hardware()[1:],
     }

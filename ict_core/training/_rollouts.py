@@ -15,7 +15,8 @@ from trl.generation.vllm_generation import VLLMGeneration
 from trl.trainer import grpo_trainer
 from trl.trainer.utils import ensure_master_addr_port
 
-from ict_core.config import Correction, Dtype
+from ict_core.config.inputs import Dtype
+from ict_core.config.methods import Correction
 from ict_core.errors import UserError
 from ict_core.training._objective import importance_ratio
 from ict_core.training._ranks import gathered_sums

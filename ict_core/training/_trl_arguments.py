@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from trl import GRPOConfig
 
-from ict_core.config import Correction, Rollouts
+from ict_core.config.methods import Correction, Rollouts
 from ict_core.errors import UserError
 from ict_core.training._ranks import gathered_sums
 

@@ -13,12 +13,16 @@ from torch.nn.functional import cross_entropy, embedding, linear, scaled_dot_pro
 from torch.nn.utils.rnn import pad_sequence
 from transformers import GenerationConfig, PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from ict_core.config import Architecture, Pretraining
-from ict_core.problems.mini import pretraining_documents, train_tokenizer
-from ict_core.process import Progress, numerics
+from ict_core.config.inputs import Architecture, Pretraining
+from ict_core.problems.mini.problems import pretraining_documents
+from ict_core.problems.mini.tokenizer import train_tokenizer
+from ict_core.process import numerics
+from ict_core.process.job_log import Progress
 from ict_core.seeding import derive_seed
-from ict_core.store import MANIFEST, appearing, cost, file_hashes, hash_weights, manifest, write_manifest
-from ict_core.training._memory import reuse_freed_memory
+from ict_core.store.files import appearing, hash_weights
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
+from ict_core.training.memory import reuse_freed_memory
 
 _IGNORED = -100
 _BUCKET = 32  # batches sorted by length together, so that little is padded

@@ -16,13 +16,16 @@ from datasets import Dataset
 from transformers import PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
-from ict_core.config import Dtype, SupervisedStart, Training
-from ict_core.models import read_model, read_tokenizer
+from ict_core.config.inputs import Dtype, SupervisedStart
+from ict_core.config.methods import Training
+from ict_core.models.read import read_model, read_tokenizer
 from ict_core.process import numerics
 from ict_core.seeding import derive_seed, generator
-from ict_core.store import MANIFEST, appearing, cost, file_hashes, hash_weights, manifest, write_manifest
-from ict_core.training._memory import reuse_freed_memory
-from ict_core.training._run import ShownProgress, save_weights
+from ict_core.store.files import appearing, hash_weights
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
+from ict_core.training.memory import reuse_freed_memory
+from ict_core.training.run import ShownProgress, save_weights
 
 _TOGETHER = 4  # sequences in one pass: a batch of 16 at once takes 18 GB with a vocabulary of 49,152
 _WARMUP = 10  # parts of the steps, of which the first warms the learning rate up

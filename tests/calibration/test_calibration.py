@@ -21,8 +21,8 @@ from calibration import (
 )
 from simulated_studies import SIZES
 
-from ict_core.statistics import holm
 from ict_core.statistics.calibrated import nearest, stored
+from ict_core.statistics.deciding import holm
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
 REPETITIONS = 1000

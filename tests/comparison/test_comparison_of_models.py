@@ -9,9 +9,11 @@ import pytest
 from scipy import stats
 
 from ict_core import compare
-from ict_core.comparison import as_json, as_page, as_text, credible_interval
+from ict_core.comparison.bayes import credible_interval
+from ict_core.comparison.show import as_json, as_page, as_text
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, over_clusters, over_problems
+from ict_core.statistics.intervals import over_clusters, over_problems
+from ict_core.statistics.schemas import AVERAGE
 
 STORED = Path(__file__).parents[2] / "results" / "reference" / "mini"
 

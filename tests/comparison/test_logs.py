@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 from ict_core.commands.cli import main
-from ict_core.comparison import Wanted, compare, read_runs
+from ict_core.comparison.compare import compare
+from ict_core.comparison.logs import Wanted, read_runs
 from ict_core.errors import UserError
 
 LOGS = Path(os.environ.get("LOGS", Path(__file__).parent / "logs"))  # or those that `make logs` had written anew

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 from ict_core.errors import UserError
-from ict_core.store import RESERVED
+from ict_core.store.layout import RESERVED
 
 MINI, TRAINING, ICT = "studies/mini.yaml", "training/mini.yaml", "methods/ict-10.yaml"
 ICT20 = "methods/ict-20.yaml"

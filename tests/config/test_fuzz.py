@@ -24,12 +24,12 @@ import pytest
 import yaml
 
 from ict_core.commands.tools import check
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 from ict_core.errors import UserError
-from ict_core.evidence import read_claims
+from ict_core.evidence.claims import read_claims
 from ict_core.jobs.command import AnyStudy
-from ict_core.tables import read_paper
-from ict_core.tools import planned_jobs
+from ict_core.tables.paper import read_paper
+from ict_core.tools.plan import planned_jobs
 
 PROJECT = Path(__file__).parents[2]
 FILES = sorted(file for file in (PROJECT / "configs").rglob("*.yaml") if file.parent.name != "accelerate")

@@ -10,20 +10,15 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from ict_core.config import (
-    Benchmark,
-    Cell,
-    Model,
-    StudyFile,
-    Training,
-    Tuning,
-    compare,
-    load_method,
-    load_methods,
-    load_study,
-    method_schema,
-)
-from ict_core.store import StudyFiles
+from ict_core.config.comparison import compare
+from ict_core.config.inputs import Benchmark, Model
+from ict_core.config.load import load_study
+from ict_core.config.method_files import load_method, load_methods
+from ict_core.config.methods import Training
+from ict_core.config.selectors import method_schema
+from ict_core.config.study_file import Cell, StudyFile
+from ict_core.config.tuning import Tuning
+from ict_core.store.layout import StudyFiles
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted(path.stem for path in (PROJECT / "studies").glob("*.yaml"))

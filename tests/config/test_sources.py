@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands import cli
-from ict_core.config import check_sources, load_study
+from ict_core.config.load import check_sources, load_study
 from ict_core.errors import UserError
 
 STUDY = "configs/studies/named.yaml"

@@ -9,12 +9,11 @@ import pytest
 from published_sets import MIRROR, OPEN, SETS, real_rows
 
 from ict_core.commands.cli import main
-from ict_core.config import load_study
-from ict_core.contamination import audit
-from ict_core.contamination._overlap import grade_unlogged
-from ict_core.grading import _math as math
-from ict_core.problems import study_problems
-from ict_core.problems.published._load import Item, prompt
+from ict_core.config.load import load_study
+from ict_core.contamination.overlap import audit, grade_unlogged
+from ict_core.grading import math as math
+from ict_core.problems.assemble import study_problems
+from ict_core.problems.published.load import Item, prompt
 from ict_core.store import records
 
 STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
@@ -124,7 +123,7 @@ def test_the_stage_writes_what_the_stored_run_holds(tmp_path):
 @pytest.fixture(scope="module")
 def real():
     """The audit of all published sets that are not gated and no part of another: its counts and pairs."""
-    from ict_core.problems.published import load_problems
+    from ict_core.problems.published.load import load_problems
 
     frames = {name: load_problems(SETS[name], MIRROR, 0) for name in OPEN if "short" not in name}
     training, held_out = (

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.contamination import SIMILAR
-from ict_core.contamination._overlap import but_for_numbers, overlapping, shingles, similar_pairs, tokens, words
+from ict_core.contamination.overlap import SIMILAR, but_for_numbers, overlapping, shingles, similar_pairs, tokens, words
 
 THIRTEEN = "a b c d e f g h i j k l m"
 

@@ -4,10 +4,13 @@ import shutil
 
 import pandas as pd
 
-from ict_core.config import Evaluation, LocalModel, Template
-from ict_core.evaluation import Engine, answers
-from ict_core.evaluation._engine import Completion
-from ict_core.store import MANIFEST, file_hashes, records, write_manifest
+from ict_core.config.inputs import LocalModel, Template
+from ict_core.config.study_file import Evaluation
+from ict_core.evaluation.answers import answers
+from ict_core.evaluation.engine import Completion, Engine
+from ict_core.store import records
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import file_hashes, write_manifest
 
 EVALUATION = Evaluation(
     engine="transformers", samples=2, samples_of={"b": 1}, temperature=1.0, top_p=1.0, max_new_tokens=4, threads=1
@@ -43,7 +46,7 @@ def test_prompts_stand_in_the_template_and_benchmarks_have_their_own_number_of_s
     checkpoint, engine = tmp_path / "model", Asked()
     shutil.copytree(tiny_checkpoint, checkpoint)
     write_manifest(checkpoint / MANIFEST, {"files": file_hashes(checkpoint)})
-    monkeypatch.setattr("ict_core.evaluation._answers.load_engine", lambda *_: engine)
+    monkeypatch.setattr("ict_core.evaluation.answers.load_engine", lambda *_: engine)
     found, facts = answers(checkpoint, MODEL, EVALUATION, PROBLEMS, 3, None)
     assert engine.prompts == ["<a?>", "<a?>", "<b?>"] and list(found["benchmark"]) == ["a", "a", "b"]
     assert (facts["completions"], facts["completions_reused"]) == (3, 0)

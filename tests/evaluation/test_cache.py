@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evaluation import CachedEngine, Engine, Sampling, engine_version, generate, sampler_settings
-from ict_core.evaluation import _generate as module
-from ict_core.evaluation._engine import Completion
+from ict_core.evaluation import generate as module
+from ict_core.evaluation.engine import Completion, Engine, Sampling, engine_version
+from ict_core.evaluation.generate import CachedEngine, generate, sampler_settings
 from ict_core.store import records
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))

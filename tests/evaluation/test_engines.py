@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.evaluation import Request, Sampling, context_length, engine_version, generate, load_engine, stop_token_ids
-from ict_core.problems.mini import evaluation_problems
-from ict_core.tools import sample_one_token
+from ict_core.evaluation.engine import Request, Sampling, engine_version, load_engine
+from ict_core.evaluation.generate import context_length, generate, stop_token_ids
+from ict_core.problems.mini.problems import evaluation_problems
+from ict_core.tools.machine_checks import sample_one_token
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
 
@@ -167,7 +168,7 @@ def test_the_sample_of_ict_check(engine, capsys):
 
 def test_vllm_is_never_imported_for_the_other_engine(tiny_checkpoint):
     script = (
-        "import sys; from pathlib import Path; from ict_core.evaluation._engine import load_engine;"
+        "import sys; from pathlib import Path; from ict_core.evaluation.engine import load_engine;"
         f"load_engine('transformers', Path({str(tiny_checkpoint)!r}), 160, 1, 'float32');"
         "sys.exit('vllm' in sys.modules)"
     )

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from ict_core.config import Cell, load_study
-from ict_core.config._study_file import WithinReach
+from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell, WithinReach
 from ict_core.errors import UserError
 from ict_core.stages import within_reach as stage
-from ict_core.store import REPOSITORY, StudyFiles, records
+from ict_core.store import records
+from ict_core.store.layout import REPOSITORY, StudyFiles
 
 BASE = Cell("smollm2-135m-gsm8k", "base", 0)
 STUDY = load_study(REPOSITORY / "configs/studies/smollm2.yaml")
@@ -35,7 +36,7 @@ def asked(monkeypatch, tmp_path):
         ]
         return pd.DataFrame(rows, columns=[*records.SAMPLED]), {"engine": "none", "engine_version": "1"}
 
-    monkeypatch.setattr("ict_core.evaluation.answers", answers)
+    monkeypatch.setattr("ict_core.evaluation.answers.answers", answers)
 
     def run(prompts_per_step: int = 2, **rule: int) -> tuple[dict, list[str]]:
         changed = {

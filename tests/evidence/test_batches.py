@@ -6,9 +6,11 @@ import pytest
 from fieller import inverted
 from test_gates import BASES, NOISE, runs
 
-from ict_core.config import load_study
-from ict_core.evidence import Stored, batch_frame, batches_of
-from ict_core.store import REPOSITORY, StudyFiles, write_manifest
+from ict_core.config.load import load_study
+from ict_core.evidence.batches import batch_frame, batches_of
+from ict_core.evidence.stored import Stored
+from ict_core.store.layout import REPOSITORY, StudyFiles
+from ict_core.store.manifests import write_manifest
 
 GRPO, SMALL = BASES + 0.4 + NOISE, BASES + 0.1 + NOISE / 2
 ARMS = {

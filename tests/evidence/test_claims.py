@@ -5,18 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 from ict_core.errors import UserError
-from ict_core.evidence import (
-    ArmVariation,
-    DifferenceTest,
-    Largest,
-    claims_of,
-    controls_of,
-    declared_pairs,
-    read_claims,
-    rules_of,
-)
+from ict_core.evidence.bench import claims_of, controls_of, rules_of
+from ict_core.evidence.claims import DifferenceTest, Largest, declared_pairs, read_claims
+from ict_core.evidence.stored import ArmVariation
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 LEDGER = CONFIGS / "claims.yaml"

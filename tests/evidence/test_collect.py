@@ -6,9 +6,10 @@ import sys
 import pandas as pd
 import pytest
 
-from ict_core.config import Cell
+from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
-from ict_core.evidence import check_chain, count_grades, curve_means, merge_manifests, score_grades
+from ict_core.evidence.collect import check_chain, count_grades, merge_manifests, score_grades
+from ict_core.evidence.frames import curve_means
 from ict_core.store.records import GRADES, SCORES, STUDY_LEARNING_CURVE, read_frame, write_frame
 
 FACTS = {
@@ -117,6 +118,6 @@ def test_a_point_of_a_learning_curve_is_the_mean_over_runs_of_their_graded_answe
 
 @pytest.mark.slow
 def test_the_evidence_is_read_without_a_grader():
-    code = "import sys, ict_core.evidence._stored; print(*(m for m in sys.modules if m.startswith('ict_core.grading')))"
+    code = "import sys, ict_core.evidence.stored; print(*(m for m in sys.modules if m.startswith('ict_core.grading')))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []

@@ -8,19 +8,11 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.evidence import Claim, DifferenceTest, Measure
 from ict_core.evidence._decide import corrected, found, largest, no_value, outcome, within
+from ict_core.evidence.claims import Claim, DifferenceTest, Measure
 from ict_core.seeding import generator
-from ict_core.statistics import (
-    BETTER,
-    CONTRADICTED,
-    EQUIVALENT,
-    NOT_RESOLVED,
-    SUPPORTED,
-    WORSE,
-    claim_verdict,
-    over_runs,
-)
+from ict_core.statistics.deciding import BETTER, CONTRADICTED, EQUIVALENT, NOT_RESOLVED, SUPPORTED, WORSE, claim_verdict
+from ict_core.statistics.intervals import over_runs
 
 MARGIN = 0.02
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from ict_core.config import Validity
-from ict_core.evidence import FAILED, NOT_MEASURED, PASSED, failed, gates
-from ict_core.statistics import STATISTICS
+from ict_core.config.study_file import Validity
+from ict_core.evidence.gates import FAILED, NOT_MEASURED, PASSED, failed, gates
+from ict_core.statistics.schemas import STATISTICS
 
 VALIDITY = Validity(
     baseline="grpo",

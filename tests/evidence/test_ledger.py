@@ -12,21 +12,13 @@ import pytest
 import synthetic
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.evidence import (
-    QUANTITIES,
-    Claim,
-    DifferenceTest,
-    Largest,
-    LedgerFrames,
-    Measure,
-    as_json,
-    ledger,
-    read_claims,
-    run_quantities,
-    searched,
-    values_of,
-)
-from ict_core.statistics import CONTRADICTED, NOT_TESTED, STATISTICS, SUPPORTED, run_frame
+from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, read_claims
+from ict_core.evidence.ledger import LedgerFrames, as_json, ledger
+from ict_core.evidence.measures import QUANTITIES, run_quantities
+from ict_core.evidence.values import searched, values_of
+from ict_core.statistics.arms import run_frame
+from ict_core.statistics.deciding import CONTRADICTED, NOT_TESTED, SUPPORTED
+from ict_core.statistics.schemas import STATISTICS
 
 LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
 MIRRORS = {"mini-word": "GSM8K", "mini-symbolic": "MATH-500", "mini-stem": "MMLU-STEM", "mini-science": "GPQA"}

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.evidence import QUANTITIES, run_quantities
-from ict_core.statistics import elbow
+from ict_core.evidence.measures import QUANTITIES, run_quantities
+from ict_core.statistics.elbow import elbow
 from ict_core.store.records import STUDY_TOKENS
 
 CELL = {"model": "m", "variant": "ict-10", "seed": 0}

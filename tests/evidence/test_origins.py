@@ -2,7 +2,7 @@
 
 import pytest
 
-from ict_core.evidence import kinds, mixture_note
+from ict_core.evidence.stored import kinds, mixture_note
 
 PLATFORM = {"cpu": "a cpu", "cpu_flags": ["avx2"], "cores": 2, "gpus": []}
 PORTABLE = {"numerics": {"chosen": "portable"}}

@@ -5,10 +5,18 @@ import math
 import pandas as pd
 import pytest
 
-from ict_core.config import Tuning
+from ict_core.config.tuning import Tuning
 from ict_core.errors import UserError
-from ict_core.evidence import best_rate, first_reward, further, last_reward, mean_rewards, remarks, tried_in
-from ict_core.evidence._tuning import tuning_frame
+from ict_core.evidence.tuning import (
+    best_rate,
+    first_reward,
+    further,
+    last_reward,
+    mean_rewards,
+    remarks,
+    tried_in,
+    tuning_frame,
+)
 from ict_core.store import records
 
 

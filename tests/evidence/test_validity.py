@@ -9,9 +9,16 @@ import pytest
 from test_gates import BASES, GOOD, NOISE, VALIDITY, runs
 from test_ledger import claim, difference
 
-from ict_core.evidence import LedgerFrames, Measure, Stored, failed, gates, ledger, validity_frame
-from ict_core.statistics import NOT_TESTABLE, NOT_TESTED, SUPPORTED, detectable, run_frame
-from ict_core.store import REPOSITORY, StudyFiles, read_manifest, records, write_manifest
+from ict_core.evidence.claims import Measure
+from ict_core.evidence.gates import failed, gates
+from ict_core.evidence.ledger import LedgerFrames, ledger
+from ict_core.evidence.stored import Stored
+from ict_core.evidence.validity import validity_frame
+from ict_core.statistics.arms import run_frame
+from ict_core.statistics.deciding import NOT_TESTABLE, NOT_TESTED, SUPPORTED, detectable
+from ict_core.store import records
+from ict_core.store.layout import REPOSITORY, StudyFiles
+from ict_core.store.manifests import read_manifest, write_manifest
 
 ICT = {"ict-10": BASES + 0.25 + NOISE[::-1]}
 BAD = GOOD | ICT | {"random-10": BASES + 0.1 + NOISE[::-1] / 2}

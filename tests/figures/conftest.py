@@ -3,7 +3,7 @@
 import pytest
 from matplotlib import rc_context
 
-from ict_core.figures import RC
+from ict_core.figures.panels import RC
 
 
 @pytest.fixture(autouse=True)

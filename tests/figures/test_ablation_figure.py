@@ -3,7 +3,7 @@
 import figure_frames
 import pytest
 
-from ict_core.evidence import ArmVariation
+from ict_core.evidence.stored import ArmVariation
 from ict_core.figures.ablations import draw, rows_of
 
 ARMS = {

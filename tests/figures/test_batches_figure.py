@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from ict_core.figures.batches import draw, panels
-from ict_core.statistics import BATCHES
+from ict_core.statistics.schemas import BATCHES
 
 
 def row(rule, prompts, steps, kept, metric="pass@1", low=None):

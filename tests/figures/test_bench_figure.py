@@ -3,9 +3,9 @@
 import figure_frames
 import pytest
 
-from ict_core.evidence import ArmVariation
+from ict_core.evidence.stored import ArmVariation
 from ict_core.figures.bench import COLOURS, draw
-from ict_core.statistics import rank_frame
+from ict_core.statistics.ranks import rank_frame
 
 ARMS = {
     "ict-10": ArmVariation("grpo", None, (("method.selector", "grpo", "top-score"),), 44),

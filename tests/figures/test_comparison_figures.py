@@ -6,7 +6,8 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.figures import forest, style, thresholds
+from ict_core.figures import forest, thresholds
+from ict_core.figures.panels import style
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,10 @@ from matplotlib import rc_context, rcdefaults, rcParams
 from matplotlib.colors import to_hex
 
 from ict_core.errors import UserError
-from ict_core.figures import FIGURES, RC, draw, entropy, figures_of, note, pass_at_k, reward, style
-from ict_core.statistics import statistics_of
+from ict_core.figures import entropy, pass_at_k, reward
+from ict_core.figures.panels import RC, style
+from ict_core.figures.registry import FIGURES, draw, figures_of, note
+from ict_core.statistics.schemas import statistics_of
 
 WITHOUT_LINES = (
     "thresholds",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.errors import UserError
-from ict_core.statistics import elbow, mean_sorted_curve
+from ict_core.statistics.elbow import elbow, mean_sorted_curve
 
 falling = st.lists(st.integers(0, 1000), min_size=3, max_size=60).map(lambda s: sorted(s, reverse=True))
 

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import synthetic
 
-from ict_core.figures import forks, overlap, style
+from ict_core.figures import forks, overlap
+from ict_core.figures.panels import style
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 import synthetic
 from matplotlib.figure import Figure
 
-from ict_core.config import load_methods
-from ict_core.figures._panels import draw_seeds, label, style
+from ict_core.config.method_files import load_methods
+from ict_core.figures.panels import draw_seeds, label, style
 
 
 def test_known_variants_differ_in_colour_and_marker():

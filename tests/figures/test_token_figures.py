@@ -5,15 +5,10 @@ import numpy as np
 import pytest
 import synthetic
 
-from ict_core import statistics as rule
-from ict_core.figures import (
-    FIGURES,
-    elbow,
-    purity,
-    single_logit,
-    statements,
-    style,
-)
+from ict_core.figures import elbow, purity, single_logit, statements
+from ict_core.figures.panels import style
+from ict_core.figures.registry import FIGURES
+from ict_core.statistics import elbow as rule
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,9 @@ import re
 import figure_frames
 import pytest
 
-from ict_core.figures import FIGURES, draw_note, write
+from ict_core.figures.panels import draw_note
+from ict_core.figures.registry import FIGURES
+from ict_core.figures.write import write
 
 VARIANTS = ["grpo", "ict-10", "ict-20"]
 NOTE = "A study in miniature: models of a few hundred thousand parameters; it does not speak for the paper's scale."

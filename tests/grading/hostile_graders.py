@@ -8,7 +8,7 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from ict_core.grading import Verdict, last_box
+from ict_core.grading.boxes import Verdict, last_box
 
 
 def _send(message):

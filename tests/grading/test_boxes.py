@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading import grade_answer, last_box
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.boxes import last_box
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from cases import BOXED, CASES
 
-from ict_core.grading import grade_answer
+from ict_core.grading.answers import grade_answer
 
 ROWS = [pytest.param(*row[:4], id=f"{name}: {row[2]}") for name, rows in CASES.items() for row in rows]
 ROWS += [

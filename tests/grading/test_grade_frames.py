@@ -4,10 +4,11 @@ import pytest
 from cases import CASES
 
 from ict_core.errors import UserError
-from ict_core.grading import GradingPool, grade_completions
-from ict_core.grading import _grade as grade_module
+from ict_core.grading import grade as grade_module
+from ict_core.grading.grade import grade_completions
+from ict_core.grading.pool import GradingPool
 from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, write_frame
-from ict_core.training._rewards import verifier_reward
+from ict_core.training.rewards import verifier_reward
 
 LIMITS = {"workers": 1, "seconds": 10.0, "memory_mib": 1024}
 

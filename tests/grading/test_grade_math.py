@@ -5,7 +5,8 @@ import logging
 import math_verify
 import pytest
 
-from ict_core.grading import grade_answer, load_math_verify
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.math import load_math_verify
 
 
 @pytest.mark.parametrize("name", ["parse", "verify"])

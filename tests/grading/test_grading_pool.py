@@ -12,8 +12,8 @@ import pytest
 from hostile_graders import obey
 
 from ict_core.errors import UserError
-from ict_core.grading import GradingPool
-from ict_core.grading import _pool as pool_module
+from ict_core.grading import pool as pool_module
+from ict_core.grading.pool import GradingPool
 
 LONG = 100_000  # characters of a text that only a worker looks at
 
@@ -189,7 +189,7 @@ PARENT = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background process may have inherited as ignored
 from hostile_graders import obey
-from ict_core.grading._pool import GradingPool
+from ict_core.grading.pool import GradingPool
 with GradingPool(workers=1, seconds={seconds}, memory_mib=256, grade=obey) as pool:
     pool.grade([(r"\\boxed{{pid}}", "gold", "math")])
     pool.grade([(r"\\boxed{{spin}}", "gold", "math")])

@@ -7,8 +7,9 @@ from hostile_texts import ITEMS, SPACES, grade_hostile
 from hypothesis import HealthCheck, given, settings
 
 from ict_core.errors import UserError
-from ict_core.grading import GradingPool, grade_completions
-from ict_core.grading._answers import SETTLERS
+from ict_core.grading.answers import SETTLERS
+from ict_core.grading.grade import grade_completions
+from ict_core.grading.pool import GradingPool
 from ict_core.store.records import COMPLETIONS, PROBLEMS, write_frame
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.grading import LETTERS, grade_answer, refusal
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.gold import LETTERS, refusal
 
 LEGAL = {
     "integer": ("0", "7", "33", "999"),

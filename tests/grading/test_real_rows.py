@@ -12,7 +12,8 @@ from decimal import Decimal
 import pytest
 from published_sets import real_rows, rows
 
-from ict_core.grading import GradingPool, last_box
+from ict_core.grading.boxes import last_box
+from ict_core.grading.pool import GradingPool
 
 pytestmark = real_rows
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ict_core.jobs import cause, failures, last_lines, log_times
+from ict_core.jobs.causes import cause, failures, last_lines, log_times
 from ict_core.process.failures import FULL
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'a', line 1, in b\n    raise c\n"

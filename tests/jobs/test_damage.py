@@ -7,8 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ict_core.jobs import damaged, set_aside
-from ict_core.store import StudyFiles, file_hashes, records, write_json, write_manifest
+from ict_core.jobs.damage import damaged, set_aside
+from ict_core.store import records
+from ict_core.store.layout import StudyFiles
+from ict_core.store.manifests import file_hashes, write_json, write_manifest
 
 RESULTS = Path("results/s")
 FILES = StudyFiles(RESULTS)

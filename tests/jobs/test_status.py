@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import Cell
-from ict_core.jobs import Status, status_page, study_status
-from ict_core.process import Reading, is_held
+from ict_core.config.study_file import Cell
+from ict_core.jobs.status import Status, status_page, study_status
+from ict_core.process.job_log import Reading, is_held
 from ict_core.store import records
 
 CELL = Cell("m", "ict-10", 3)
@@ -53,7 +53,7 @@ def beside(results):
     return [s[1:4] for s in study_status(STUDY, results, {}) if s.cell is None]
 
 
-HOLD = "import os, subprocess, sys, time; from ict_core.process._job_log import hold_log; hold_log(); "
+HOLD = "import os, subprocess, sys, time; from ict_core.process.job_log import hold_log; hold_log(); "
 COMMAND = """
 import sys, time
 from ict_core.commands import cli

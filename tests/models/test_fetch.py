@@ -13,10 +13,10 @@ from huggingface_hub.errors import GatedRepoError
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from ict_core.config import Architecture, HubModel, LocalModel
+from ict_core.config.inputs import Architecture, HubModel, LocalModel
 from ict_core.errors import UserError
-from ict_core.models import _fetch as checkpoints
-from ict_core.store import hash_file, hash_tree
+from ict_core.models import fetch as checkpoints
+from ict_core.store.files import hash_file, hash_tree
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160

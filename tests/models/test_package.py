@@ -12,11 +12,11 @@ from gguf.quants import dequantize, quantize
 from safetensors.numpy import load_file
 from transformers import AutoTokenizer
 
-from ict_core.config import Architecture, PackageModel
+from ict_core.config.inputs import Architecture, PackageModel
 from ict_core.errors import UserError
-from ict_core.evidence._collect import merge_manifests
-from ict_core.models import fetch_model
-from ict_core.training import check_family
+from ict_core.evidence.collect import merge_manifests
+from ict_core.models.fetch import fetch_model
+from ict_core.training.fast.packed_forward import check_family
 
 FILE = "configs/models/tiny.yaml"
 SIZES = Architecture(

@@ -9,11 +9,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ict_core.config import Architecture, LocalModel
+from ict_core.config.inputs import Architecture, LocalModel
 from ict_core.errors import UserError
-from ict_core.evaluation import Request, Sampling, load_engine, stop_token_ids
-from ict_core.models import fetch_model
-from ict_core.shadow import GroupSampling, sample_groups
+from ict_core.evaluation.engine import Request, Sampling, load_engine
+from ict_core.evaluation.generate import stop_token_ids
+from ict_core.models.fetch import fetch_model
+from ict_core.shadow.checkpoint import GroupSampling, sample_groups
 from ict_core.store.records import PROBLEMS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -179,7 +180,7 @@ RUNS_CODE = {
     "a shell": r"shell\s*=\s*True|os\.(system|popen)\(",
 }
 ALLOWED = {
-    ("ict_core/process/_forkserver.py", "a message of multiprocessing"),  # a socket's bytes, read as JSON
+    ("ict_core/process/forkserver.py", "a message of multiprocessing"),  # a socket's bytes, read as JSON
 }
 
 

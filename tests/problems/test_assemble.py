@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from published_sets import SETS, stated, write_rows
 
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 from ict_core.errors import UserError
-from ict_core.problems import study_problems
-from ict_core.problems.mini import evaluation_problems, training_problems
+from ict_core.problems.assemble import study_problems
+from ict_core.problems.mini.problems import evaluation_problems, training_problems
 from ict_core.problems.published.readers import aime_25, gsm8k
 from ict_core.store import records
 
@@ -56,7 +56,7 @@ def test_fewer_training_problems_are_drawn_by_the_seed(mixed, tmp_path):
 
 
 def test_a_missing_token_is_told_before_any_set_is_read(mixed, monkeypatch):
-    monkeypatch.setattr("ict_core.problems.published._load.get_token", lambda: None)
+    monkeypatch.setattr("ict_core.problems.published.load.get_token", lambda: None)
     monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: pytest.fail("something was downloaded"))
     gated = replace(mixed, train_sets={**mixed.train_sets, "gpqa": SETS["gpqa"]})
     with pytest.raises(UserError, match="HF_TOKEN is not set"):

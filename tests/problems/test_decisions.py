@@ -7,11 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.problems.mini import decision_tokens, train_tokenizer
-from ict_core.problems.mini._decisions import decision_offsets
-from ict_core.problems.mini._problems import FAMILIES, Problem, problem_of
+from ict_core.problems.mini.decisions import decision_offsets, decision_tokens
+from ict_core.problems.mini.problems import FAMILIES, Problem, problem_of
+from ict_core.problems.mini.tokenizer import train_tokenizer
 from ict_core.seeding import generator
-from ict_core.selection import SELECTORS, TokenBatch
+from ict_core.selection.base import TokenBatch
+from ict_core.selection.registry import SELECTORS
 from ict_core.tokens.streaming import TokenStatistics
 
 CHAIN = problem_of("Q: y=47+38, y*2\nA:")

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ict_core.config import GeneratorSet, TrainingSet, load_benchmark, load_section
+from ict_core.config.inputs import GeneratorSet, TrainingSet
+from ict_core.config.load import load_benchmark
+from ict_core.config.section import load_section
 from ict_core.errors import UserError
-from ict_core.grading import grade_completions
-from ict_core.problems.published import check_access, load_problems, load_solutions
+from ict_core.grading.grade import grade_completions
+from ict_core.problems.published.load import check_access, load_problems, load_solutions
 from ict_core.store import records
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"

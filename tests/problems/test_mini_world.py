@@ -7,17 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.errors import UserError
-from ict_core.grading import grade_answer
-from ict_core.problems.mini import (
+from ict_core.grading.answers import grade_answer
+from ict_core.problems.mini.arithmetic import Step, fork_offsets, fork_tokens
+from ict_core.problems.mini.problems import (
+    FAMILIES,
     TEMPLATE,
     evaluation_problems,
-    fork_tokens,
     pretraining_documents,
-    train_tokenizer,
     training_problems,
 )
-from ict_core.problems.mini._arithmetic import Step, fork_offsets
-from ict_core.problems.mini._problems import FAMILIES
+from ict_core.problems.mini.tokenizer import train_tokenizer
 from ict_core.seeding import generator
 from ict_core.store import records
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from published_sets import SETS, gpqa_row, stated, write_rows
 
-from ict_core.config import READERS
+from ict_core.config.inputs import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published import Item, boxed, check_access, integer, load_problems, load_solutions, number
+from ict_core.problems.published.load import Item, boxed, check_access, integer, load_problems, load_solutions, number
 from ict_core.problems.published.readers import (
     aime_23,
     aime_24,
@@ -38,7 +38,7 @@ def no_hub(monkeypatch):
         return original(path, *arguments, **options)
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr("ict_core.problems.published._load.get_token", lambda: None)
+    monkeypatch.setattr("ict_core.problems.published.load.get_token", lambda: None)
 
 
 def message(published, mirror) -> str:

@@ -10,8 +10,8 @@ import yaml
 from published_sets import MIRROR, OPEN, REPOSITORY, SETS, real_rows, rows
 
 from ict_core.commands.cli import main
-from ict_core.config import PublishedSet
-from ict_core.problems.published import load_problems
+from ict_core.config.inputs import PublishedSet
+from ict_core.problems.published.load import load_problems
 from ict_core.store import records
 
 pytestmark = real_rows

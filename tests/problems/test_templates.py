@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.config import Template
-from ict_core.problems import templated
+from ict_core.config.inputs import Template
+from ict_core.problems.templates import templated
 
 
 @pytest.mark.parametrize("around", [("<|user|>\n", "<|end|>"), ("", ""), ("{", "}"), ("{}", "{0}\\1")])

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.process._supervise import Gpu, allowed
+from ict_core.process.supervise import Gpu, allowed
 
 DEVICES = [Gpu(index, f"GPU-{index:02x}aa-bb") for index in range(8)]
 SIZES = list(islice(cycle([1, 2, 4]), 40))

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.process import _environment as environment
-from ict_core.process import applicable_lock, check_environment, locked_versions
-from ict_core.process._environment import installed_packages
+from ict_core.process import environment as environment
+from ict_core.process.environment import applicable_lock, check_environment, installed_packages, locked_versions
 
 ROOT = Path(__file__).parents[2]
 REQUIREMENTS = ROOT / "requirements"

@@ -26,7 +26,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer, models
 from ict_core.store import records
 from ict_core.process.failures import explain
-from ict_core.store._manifests import write_json
+from ict_core.store.manifests import write_json
 
 folder = Path(sys.argv[1])
 if len(sys.argv) > 2:

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from processes import gone, waited_for
 
-from ict_core.process import _forkserver as forkserver
-from ict_core.process import _supervise as supervise
+from ict_core.process import forkserver as forkserver
+from ict_core.process import supervise as supervise
 
 REPOSITORY = Path(__file__).parents[2]
 SERVER = """
 import sys, time, os
 from pathlib import Path
-from ict_core.process._forkserver import serve
-from ict_core.process._supervise import end_with_parent
+from ict_core.process.forkserver import serve
+from ict_core.process.supervise import end_with_parent
 
 def job(arguments):
     end_with_parent()
@@ -36,7 +36,7 @@ serve(Path(sys.argv[1]), lambda: None, job)
 """
 CLIENT = """
 import sys
-from ict_core.process._supervise import forked
+from ict_core.process.supervise import forked
 status = forked(["ict", "figure", *sys.argv[1:]])
 sys.exit(99 if status is None else status)
 """

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from processes import gone, waited_for
 
-from ict_core.process import _lifeline as lifeline
+from ict_core.process import lifeline as lifeline
 
 RUN_SCRIPT = """
 import os, subprocess, sys
 from pathlib import Path
-from ict_core.process._lifeline import begin
+from ict_core.process.lifeline import begin
 print(begin(Path(sys.argv[1])), flush=True)
 if sys.argv[2:]:
     job = subprocess.Popen([sys.executable, "-c", sys.argv[2]], start_new_session=True)
@@ -23,7 +23,7 @@ sys.stdin.read()
 """
 JOB = """
 import pathlib, tempfile, time
-from ict_core.process._lifeline import end_with_run
+from ict_core.process.lifeline import end_with_run
 tempfile.mkstemp()
 end_with_run()
 pathlib.Path(tempfile.gettempdir(), "ready").touch()

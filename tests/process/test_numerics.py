@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from ict_core.errors import UserError
-from ict_core.process import hardware_class, numerics, this_process
+from ict_core.process import numerics
+from ict_core.process.machine import hardware_class, this_process
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
 HELD = {

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.process import Progress, Reading, read
-from ict_core.process import _job_log as progress
-from ict_core.process._job_log import duration, line
+from ict_core.process import job_log as progress
+from ict_core.process.job_log import Progress, Reading, duration, line, read
 
 COUNT = st.integers(0, 10**9)
 READINGS = st.builds(

@@ -8,7 +8,7 @@ import pytest
 HOLD = """
 import sys
 from pathlib import Path
-from ict_core.process import hold_folder
+from ict_core.process.snakemake import hold_folder
 print(hold_folder(Path(sys.argv[1])), flush=True)
 """
 RUN = f"""

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from ict_core.process import loading
+from ict_core.process.startup import loading
 
 
 def test_a_package_that_is_left_out_counts_as_not_installed(tmp_path, monkeypatch):
@@ -26,7 +26,7 @@ def test_transformers_loads_without_scipy_where_scikit_learn_is_installed(tmp_pa
     (tmp_path / "sklearn/__init__.py").touch()
     (tmp_path / "sklearn/metrics.py").write_text("import scipy.sparse\nroc_curve = None\n")
     program = """
-from ict_core.process import loading
+from ict_core.process.startup import loading
 with loading(without=("scipy",)):
     from transformers import LlamaForCausalLM
 """

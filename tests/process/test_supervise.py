@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import gone, waited_for
 
-from ict_core.process._supervise import supervise
+from ict_core.process.supervise import supervise
 
 JOB = """
 import os, signal, sys

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from test_pages import CLAIM
 
-from ict_core.report import claims_page, page
-from ict_core.tables import Table, markdown
+from ict_core.report.claims import claims_page
+from ict_core.report.page import page
+from ict_core.tables.table import Table
+from ict_core.tables.write import markdown
 
 HIT = "document.title='hit'"
 HOSTILE = (

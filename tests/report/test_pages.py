@@ -6,10 +6,15 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from ict_core.config import Validity
-from ict_core.evidence import ArmVariation, Settings
-from ict_core.report import answer, estimate_text, folded, main_figure, overview, page
-from ict_core.statistics import GAIN, NOT_TESTABLE, STATISTICS, VALIDITY, Design
+from ict_core.config.study_file import Validity
+from ict_core.evidence.stored import ArmVariation, Settings
+from ict_core.report.answer import answer, main_figure
+from ict_core.report.build import overview
+from ict_core.report.claims import estimate_text
+from ict_core.report.page import folded, page
+from ict_core.statistics.deciding import NOT_TESTABLE
+from ict_core.statistics.design import Design
+from ict_core.statistics.schemas import GAIN, STATISTICS, VALIDITY
 from ict_core.store.records import COMPUTE, TUNING
 
 NOTE = "A study in miniature."

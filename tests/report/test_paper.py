@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from ict_core.figures import split
-from ict_core.report import PAPER_FIGURES
-from ict_core.store import StudyFiles
+from ict_core.report.paper import PAPER_FIGURES
+from ict_core.store.layout import StudyFiles
 
 
 def test_every_figure_that_the_paper_draws_from_data_is_there():

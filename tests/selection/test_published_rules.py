@@ -13,9 +13,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.config import load_methods
-from ict_core.selection import SELECTORS, Rule, TokenBatch
-from ict_core.store import UNSAMPLED_SCORES
+from ict_core.config.method_files import load_methods
+from ict_core.selection.base import Rule, TokenBatch
+from ict_core.selection.registry import SELECTORS
+from ict_core.store.token_scores import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 METHODS = load_methods(Path(__file__).resolve().parents[2] / "configs/methods")

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import rel_entr, softmax
 
-from ict_core.config import load_method
-from ict_core.selection import SELECTORS, Rule, TokenBatch
-from ict_core.tokens import Head
+from ict_core.config.method_files import load_method
+from ict_core.selection.base import Rule, TokenBatch
+from ict_core.selection.registry import SELECTORS
+from ict_core.tokens.head import Head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training import Choice
+from ict_core.training.choice import Choice
 
 METHODS = Path(__file__).resolve().parents[2] / "configs/methods"
 READINGS = ("mean-all", "mean-uniform", "padded", "ties", "literal")

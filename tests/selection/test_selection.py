@@ -9,10 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.config import load_methods, method_schema
-from ict_core.selection import SELECTORS, TokenBatch, distinct_rules, top_fraction
-from ict_core.selection._base import quantile_of
-from ict_core.store import GROUP_SCORES, UNSAMPLED_SCORES
+from ict_core.config.method_files import load_methods
+from ict_core.config.selectors import method_schema
+from ict_core.selection.base import TokenBatch, distinct_rules, quantile_of, top_fraction
+from ict_core.selection.registry import SELECTORS
+from ict_core.store.token_scores import GROUP_SCORES, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 PARAMETERS = {

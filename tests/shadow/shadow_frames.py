@@ -6,12 +6,13 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from ict_core.config import load_methods
+from ict_core.config.method_files import load_methods
 from ict_core.seeding import derive_seed
-from ict_core.selection import SELECTORS, TokenBatch
-from ict_core.store import POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES
+from ict_core.selection.base import TokenBatch
+from ict_core.selection.registry import SELECTORS
+from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
-from ict_core.training import TrainingLog
+from ict_core.training.token_log import TrainingLog
 
 WRITTEN = load_methods(Path(__file__).parents[2] / "configs" / "methods")
 METHODS = {  # as the stage `shadow`, but for controls

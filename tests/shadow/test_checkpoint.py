@@ -12,10 +12,11 @@ from shadow_frames import METHODS
 
 from ict_core.commands.cli import main
 from ict_core.errors import UserError
-from ict_core.problems.mini import decision_tokens, evaluation_problems
-from ict_core.selection import Rule, distinct_rules
-from ict_core.shadow import GroupSampling, gradient_shares, sample_groups, score_groups
-from ict_core.shadow._checkpoint import gradients
+from ict_core.problems.mini.decisions import decision_tokens
+from ict_core.problems.mini.problems import evaluation_problems
+from ict_core.selection.base import Rule, distinct_rules
+from ict_core.shadow.checkpoint import GroupSampling, gradients, sample_groups, score_groups
+from ict_core.shadow.gradients import gradient_shares
 from ict_core.store import records
 
 RULES = distinct_rules(METHODS)

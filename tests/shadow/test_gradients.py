@@ -5,9 +5,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from ict_core.models import read_model, read_tokenizer
-from ict_core.shadow import Rollouts, gradient_shares, predicting_states
-from ict_core.training import add_packed_forward
+from ict_core.models.read import read_model, read_tokenizer
+from ict_core.shadow.gradients import gradient_shares
+from ict_core.shadow.rollouts import Rollouts, predicting_states
+from ict_core.training.fast.packed_forward import add_packed_forward
 
 TEMPERATURE = 0.8
 ADVANTAGES = torch.tensor([1.0, -0.5, -0.5, 0.0])

@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 import torch
 
-from ict_core.shadow import FIGURES, crossing, token_readings
-from ict_core.statistics import elbow, over_runs
-from ict_core.store import READING_REFERENCES, records
+from ict_core.shadow.readings import FIGURES, crossing, token_readings
+from ict_core.statistics.elbow import elbow
+from ict_core.statistics.intervals import over_runs
+from ict_core.store import records
+from ict_core.store.token_scores import READING_REFERENCES
 
 ALL = dict.fromkeys(FIGURES, (0.0, 1.0))
 LN2 = math.log(2)
@@ -60,7 +62,7 @@ def test_two_sure_rollouts_that_differ_by_hand():
 
 
 def test_the_paper_s_score_is_that_of_the_trainings():
-    from ict_core.tokens import Head
+    from ict_core.tokens.head import Head
     from ict_core.tokens.streaming import token_statistics
 
     generator = torch.Generator().manual_seed(1)
@@ -209,8 +211,9 @@ def test_an_elbow_that_few_prompts_have_fits_no_range():
 
 
 def test_tokens_are_those_that_the_paper_s_rule_keeps():
-    from ict_core.selection import SELECTORS, TokenBatch
-    from ict_core.shadow._readings import KEPT, SCOPES, kept_tokens
+    from ict_core.selection.base import TokenBatch
+    from ict_core.selection.registry import SELECTORS
+    from ict_core.shadow.readings import KEPT, SCOPES, kept_tokens
     from ict_core.tokens.streaming import TokenStatistics
 
     generator = torch.Generator().manual_seed(2)

@@ -7,11 +7,13 @@ from shadow_frames import METHODS
 from statsmodels.stats.proportion import proportion_confint
 
 from ict_core.errors import UserError
-from ict_core.selection import Rule, distinct_rules
-from ict_core.shadow import Prompts, score_step
-from ict_core.shadow._texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_class
-from ict_core.statistics import matched_difference
-from ict_core.store import POLICY_STATISTICS, STATISTICS, records
+from ict_core.selection.base import Rule, distinct_rules
+from ict_core.shadow.prompts import Prompts
+from ict_core.shadow.score import score_step
+from ict_core.shadow.texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_class
+from ict_core.statistics.matching import matched_difference
+from ict_core.store import records
+from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
 
 RULES = distinct_rules(METHODS)
 G, T = 4, 12

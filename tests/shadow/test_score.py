@@ -12,13 +12,13 @@ import torch
 from scipy.stats import spearmanr
 from shadow_frames import METHODS, WRITTEN, sample
 
-from ict_core.config import load_methods
+from ict_core.config.method_files import load_methods
 from ict_core.errors import UserError
-from ict_core.selection import distinct_rules
-from ict_core.shadow import score_study
-from ict_core.shadow._score import composition, overlap, rebuilt, rule_seed, score_step
+from ict_core.selection.base import distinct_rules
+from ict_core.shadow.score import composition, overlap, rebuilt, rule_seed, score_step, score_study
 from ict_core.stages import shadow_study
-from ict_core.store import GROUP_SCORES, records
+from ict_core.store import records
+from ict_core.store.token_scores import GROUP_SCORES
 
 RULES = distinct_rules(METHODS)
 LOCAL = [

@@ -11,10 +11,11 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from ict_core.commands.cli import main
-from ict_core.config import load_study
-from ict_core.selection import distinct_rules
-from ict_core.shadow import Policy, Reading
-from ict_core.store import StudyFiles, records
+from ict_core.config.load import load_study
+from ict_core.selection.base import distinct_rules
+from ict_core.shadow.policy import Policy, Reading
+from ict_core.store import records
+from ict_core.store.layout import StudyFiles
 
 ROOT = Path(__file__).parents[2]
 MODEL = "mini-xs"

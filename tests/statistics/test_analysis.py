@@ -6,7 +6,10 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import STATISTICS, Comparisons, analyse, run_frame
+from ict_core.statistics.analysis import analyse
+from ict_core.statistics.arms import run_frame
+from ict_core.statistics.contrasts import Comparisons
+from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
 
 VARIANTS = ["grpo", "stapo", "ict-10"]

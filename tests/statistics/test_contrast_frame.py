@@ -7,9 +7,11 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.statistics import STATISTICS, Comparisons, detectable, seeds_needed, sign_flip, two_way
-from ict_core.statistics._arms import Arm, difference
-from ict_core.statistics._contrasts import contrast_frame
+from ict_core.statistics.arms import Arm, difference
+from ict_core.statistics.contrasts import Comparisons, contrast_frame
+from ict_core.statistics.deciding import detectable, seeds_needed, sign_flip
+from ict_core.statistics.intervals import two_way
+from ict_core.statistics.schemas import STATISTICS
 from ict_core.store.records import write_frame
 
 CONTRASTS = STATISTICS["contrasts"]

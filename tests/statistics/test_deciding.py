@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.evidence import DifferenceTest
 from ict_core.evidence._decide import found, outcome
+from ict_core.evidence.claims import DifferenceTest
 from ict_core.seeding import generator
-from ict_core.statistics import (
+from ict_core.statistics.arms import Arm
+from ict_core.statistics.contrasts import Comparisons, contrast_frame
+from ict_core.statistics.deciding import (
     BETTER,
     CONTRADICTED,
     EQUIVALENT,
@@ -20,14 +22,11 @@ from ict_core.statistics import (
     PREDICTED,
     SUPPORTED,
     WORSE,
-    Comparisons,
     claim_verdict,
     finding,
     p_of_strata,
     sign_flip,
 )
-from ict_core.statistics._arms import Arm
-from ict_core.statistics._contrasts import contrast_frame
 
 MARGIN = 0.02
 

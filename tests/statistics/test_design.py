@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.errors import UserError
-from ict_core.statistics import Design, check_scores
+from ict_core.statistics.design import Design, check_scores
 from ict_core.store.records import SCORES, STATUSES
 
 FILE = Path("results/x/scores.parquet")

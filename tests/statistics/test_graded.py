@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from ict_core.statistics import ungraded
+from ict_core.statistics.metrics import ungraded
 from ict_core.store.records import SCORES
 
 

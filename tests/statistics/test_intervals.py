@@ -10,8 +10,7 @@ from scipy import stats
 from student_t import critical_t, two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics import over_problems, over_runs, stratified_t, wilson
-from ict_core.statistics._intervals import student
+from ict_core.statistics.intervals import over_problems, over_runs, stratified_t, student, wilson
 
 
 def test_over_runs_by_hand():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from ict_core.statistics import matched_difference
+from ict_core.statistics.matching import matched_difference
 
 
 def by_token(values, kept, matched, groups):

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ict_core.errors import UserError
-from ict_core.statistics import samples_needed
-from ict_core.statistics._metrics import metric_values, metrics_of, most_missing
+from ict_core.statistics.metrics import metric_values, metrics_of, most_missing, samples_needed
 
 
 def test_by_hand():

@@ -10,7 +10,8 @@ from statsmodels.stats.weightstats import ttost_paired
 from student_t import two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics import benjamini_hochberg, holm, over_runs, two_one_sided
+from ict_core.statistics.deciding import benjamini_hochberg, holm, two_one_sided
+from ict_core.statistics.intervals import over_runs
 
 
 def holm_by_hand(p):

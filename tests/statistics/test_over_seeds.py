@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 from one_sample import t_interval
 
-from ict_core.statistics import over_seeds
+from ict_core.statistics.intervals import over_seeds
 
 
 def test_means_and_intervals_are_those_of_the_runs_that_have_a_value():

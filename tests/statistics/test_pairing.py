@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics import paired_differences, shared_seeds
+from ict_core.statistics.pairing import paired_differences, shared_seeds
 
 
 def test_the_seeds_of_both_in_the_order_of_ours():

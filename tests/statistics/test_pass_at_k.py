@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ict_core.statistics import pass_at_k
+from ict_core.statistics.metrics import pass_at_k
 
 
 @st.composite

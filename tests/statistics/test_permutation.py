@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ict_core.statistics import sign_flip, sign_flip_floor
+from ict_core.statistics.deciding import sign_flip, sign_flip_floor
 
 INTEGERS = st.lists(st.integers(-20, 20), min_size=1, max_size=8)
 

@@ -9,7 +9,7 @@ from statsmodels.stats.power import TTestPower
 from student_t import critical_t
 
 from ict_core.errors import UserError
-from ict_core.statistics import detectable, power, seeds_needed
+from ict_core.statistics.deciding import detectable, power, seeds_needed
 
 
 def power_by_integral(effect, sd, seeds, alpha, strata):

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 from ict_core.seeding import generator
-from ict_core.statistics import RANKS, rank_frame, rank_intervals
+from ict_core.statistics.ranks import rank_frame, rank_intervals
+from ict_core.statistics.schemas import RANKS
 
 
 def spread(mean, seeds=6):

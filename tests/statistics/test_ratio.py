@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fieller import inverted
 
-from ict_core.statistics import ratio_of_means
+from ict_core.statistics.intervals import ratio_of_means
 
 OURS = np.array([0.28, 0.31, 0.25, 0.30, 0.27, 0.33])
 THEIRS = np.array([0.40, 0.44, 0.37, 0.41, 0.42, 0.45])

@@ -4,7 +4,9 @@ import pytest
 import synthetic
 
 from ict_core.errors import UserError
-from ict_core.statistics import AVERAGE, STATISTICS, run_frame, shown_variants
+from ict_core.statistics.arms import run_frame
+from ict_core.statistics.pairing import shown_variants
+from ict_core.statistics.schemas import AVERAGE, STATISTICS
 
 RUNS = list(STATISTICS["runs"])
 METRICS = ["pass@1", "pass@2", "pass@4", "pass@8", "total"]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.anova import anova_lm
 from student_t import critical_t
 
-from ict_core.statistics import over_problems, over_runs, two_way, two_way_level
-from ict_core.statistics._intervals import variance_parts
+from ict_core.statistics.intervals import over_problems, over_runs, two_way, two_way_level, variance_parts
 
 BOUNDLESS = partial(two_way, df_per_run=inf)  # Satterthwaite's degrees of freedom as they are
 

@@ -6,13 +6,12 @@ import sys
 
 import pytest
 
-from ict_core.selection import rule_files
-from ict_core.store import _code as code
-from ict_core.store import fingerprint
-from ict_core.store._code import LIBRARY, files_of, name_of
+from ict_core.selection.registry import rule_files
+from ict_core.store import code as code
+from ict_core.store.code import LIBRARY, files_of, fingerprint, name_of
 
-TRAIN, GENERATE, CACHE = ("stages.train", "selection.grpo"), ("stages.generate",), ("evaluation._engine",)
-RESUME = ("training._run", "selection.grpo")
+TRAIN, GENERATE, CACHE = ("stages.train", "selection.grpo"), ("stages.generate",), ("evaluation.engine",)
+RESUME = ("training.run", "selection.grpo")
 
 
 def names(*modules: str) -> set[str]:
@@ -23,7 +22,7 @@ def names(*modules: str) -> set[str]:
 def library(tmp_path, monkeypatch):
     """A library of a few files in place of this one: (its folder, a function that writes a file into it)."""
     root = tmp_path / "ict_core"
-    for name in ("__init__", "seeding", "process/numerics", "process/vllm_environment", "process/_startup"):
+    for name in ("__init__", "seeding", "process/numerics", "process/vllm_environment", "process/startup"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / f"{name}.py").write_text("")
     monkeypatch.setattr(code, "LIBRARY", root)
@@ -36,32 +35,19 @@ def test_the_closure_by_hand(library):
     for folder in ("stages", "a", "b", "c"):
         (library / folder).mkdir()
         (library / folder / "__init__.py").write_text("")
-    one = "from ict_core.a.near import f\nfrom ict_core.process._startup import g\nfrom ict_core.c import exported\n"
+    one = "from ict_core.a.near import f\nfrom ict_core.process.startup import g\nfrom ict_core.c.inner import known\n"
     (library / "stages/one.py").write_text(one)
-    (library / "c/__init__.pyi").write_text(
-        "from ._inner import exported as exported\nfrom ._other import more as more\n"
-    )
-    (library / "c/_inner.py").write_text("exported = 1\n")
-    (library / "c/_other.py").write_text("more = 1\n")
+    (library / "c/inner.py").write_text("known = 1\n")
+    (library / "c/other.py").write_text("more = 1\n")
     (library / "a/near.py").write_text("def f():\n    import ict_core.b.late\n")
     (library / "a/never.py").write_text("from ict_core import seeding\n")
     (library / "b/late.py").write_text("from ict_core import seeding\nimport json\n")
-    expected = ["__init__", "a/__init__", "a/near", "b/__init__", "b/late", "c/__init__", "c/_inner", "seeding"]
+    expected = ["__init__", "a/__init__", "a/near", "b/__init__", "b/late", "c/__init__", "c/inner", "seeding"]
     expected += ["stages/__init__", "stages/one"]
     always = ["process/numerics", "process/vllm_environment"]
     assert {file.relative_to(library).as_posix() for file in files_of("stages.one")} == {
         f"{name}.py" for name in [*expected, *always]
     }
-
-
-def test_of_a_package_that_is_imported_whole_every_export_counts(library):
-    (library / "c").mkdir()
-    (library / "c/__init__.py").write_text("")
-    (library / "c/__init__.pyi").write_text("from ._inner import exported as exported\n")
-    (library / "c/_inner.py").write_text("exported = 1\n")
-    (library / "c/_own.py").write_text("")
-    (library / "one.py").write_text("from ict_core import c\n")
-    assert {"c/__init__.py", "c/_inner.py"} == {name for name in names("one") if name.startswith("c/")}
 
 
 def test_the_imports_of_every_file_are_those_that_python_parses():
@@ -89,7 +75,7 @@ def test_an_edit_changes_the_fingerprints_of_those_that_import_it_and_of_no_othe
 
 def test_how_a_checkpoint_is_read_counts_in_training_resume_sampling_and_cache():
     for modules in (TRAIN, RESUME, GENERATE, CACHE):
-        assert {"models/_read.py", "process/numerics.py", "process/vllm_environment.py"} <= names(*modules)
+        assert {"models/read.py", "process/numerics.py", "process/vllm_environment.py"} <= names(*modules)
 
 
 def test_what_only_records_or_shows_counts_nowhere():
@@ -111,6 +97,6 @@ def test_a_module_that_is_not_there_is_an_error():
 
 
 def test_a_fingerprint_imports_nothing_heavy():
-    told = "import sys, ict_core.store._code as c; c.fingerprint('stages.train'); print('torch' in sys.modules)"
+    told = "import sys, ict_core.store.code as c; c.fingerprint('stages.train'); print('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, cwd=LIBRARY.parent, check=True)
     assert ran.stdout.strip() == "False"

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from ict_core.store import declared
+from ict_core.store.declared import declared
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ict_core.store import appearing, write_text
+from ict_core.store.files import appearing, write_text
 
 
 def names(folder):

@@ -10,19 +10,17 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import Damaged, UserError
-from ict_core.store import _manifests as manifests
-from ict_core.store import (
+from ict_core.store import manifests as manifests
+from ict_core.store.files import hash_file, hash_tree, hash_weights
+from ict_core.store.manifests import (
     check_files,
     file_hashes,
-    hash_file,
-    hash_tree,
-    hash_weights,
+    git_state,
     manifest,
     read_manifest,
     write_json,
     write_manifest,
 )
-from ict_core.store._manifests import git_state
 
 
 def test_a_manifest_says_what_ran_and_where():
@@ -32,7 +30,7 @@ def test_a_manifest_says_what_ran_and_where():
     assert made["python"].startswith("3.")
     assert made["platform"]["cores"] >= 1 and made["platform"]["cpu"]
     assert len(made["source"]["sha256"]) == 64
-    assert made["source"]["loaded"]["store/_manifests.py"] == hash_file(Path(manifests.__file__))[:16]
+    assert made["source"]["loaded"]["store/manifests.py"] == hash_file(Path(manifests.__file__))[:16]
     assert made["exit_status"] == 0
     json.dumps(made, allow_nan=False)
 
@@ -47,7 +45,7 @@ def test_a_manifest_gives_nothing_private_away(monkeypatch):
 
 
 def test_torch_is_never_imported_for_a_manifest():
-    code = "import sys, ict_core.store._manifests as p; m = p.manifest({}); print('torch' in sys.modules, m['process'])"
+    code = "import sys, ict_core.store.manifests as p; m = p.manifest({}); print('torch' in sys.modules, m['process'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("False") and "'torch_threads': None" in done.stdout
 

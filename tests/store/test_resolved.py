@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ict_core.store import resolved
+from ict_core.store.manifests import resolved
 
 
 class Mode(Enum):

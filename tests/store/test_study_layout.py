@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from ict_core.evidence._stored import MEASURED
-from ict_core.store import RESERVED
-from ict_core.store import _layout as layout
+from ict_core.evidence.stored import MEASURED
+from ict_core.store import layout as layout
+from ict_core.store.layout import RESERVED
 
 ROOT = Path(__file__).parents[2]
 

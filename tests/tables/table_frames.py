@@ -7,10 +7,15 @@ import figure_frames
 import pandas as pd
 import synthetic
 
-from ict_core.evidence import ArmVariation, token_frames
-from ict_core.statistics import SHARED_RATE, STATISTICS, Comparisons, analyse, rank_frame
+from ict_core.evidence.measures import token_frames
+from ict_core.evidence.stored import ArmVariation
+from ict_core.statistics.analysis import analyse
+from ict_core.statistics.contrasts import Comparisons
+from ict_core.statistics.ranks import rank_frame
+from ict_core.statistics.schemas import SHARED_RATE, STATISTICS
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
-from ict_core.tables import INPUTS, read_paper
+from ict_core.tables.paper import read_paper
+from ict_core.tables.registry import INPUTS
 
 NAN = float("nan")
 LEVELS, CONTRASTS = STATISTICS["levels"], STATISTICS["contrasts"]

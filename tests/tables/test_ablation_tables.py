@@ -1,8 +1,8 @@
 import table_frames as made
 
-from ict_core.config._methods import Factor
-from ict_core.evidence import ArmVariation
-from ict_core.statistics import FACTORS
+from ict_core.config.methods import Factor
+from ict_core.evidence.stored import ArmVariation
+from ict_core.statistics.schemas import FACTORS
 from ict_core.tables.ablations import ablations_table
 
 ARMS = {

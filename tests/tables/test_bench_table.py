@@ -4,8 +4,8 @@ import pandas as pd
 import table_frames as made
 from statsmodels.stats.power import TTestPower
 
-from ict_core.evidence import ArmVariation
-from ict_core.statistics import GAIN, RANKS, STATISTICS
+from ict_core.evidence.stored import ArmVariation
+from ict_core.statistics.schemas import GAIN, RANKS, STATISTICS
 from ict_core.store.records import TUNING
 from ict_core.tables.bench import bench_table
 

@@ -7,8 +7,10 @@ import table_frames as made
 from system import needs
 
 from ict_core.errors import UserError
-from ict_core.store import REPOSITORY
-from ict_core.tables import TABLES, make_tables, write
+from ict_core.store.layout import REPOSITORY
+from ict_core.tables.build import make_tables
+from ict_core.tables.registry import TABLES
+from ict_core.tables.write import write
 
 ENDINGS = ("csv", "md", "tex")
 PREAMBLE = (

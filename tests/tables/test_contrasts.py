@@ -1,6 +1,6 @@
 import table_frames as made
 
-from ict_core.statistics import GAIN
+from ict_core.statistics.schemas import GAIN
 from ict_core.tables.contrasts import contrasts_table
 
 LEVELS = made.levels(("tiny", "ict-10", "average", "total", 0.3, 0.2, 0.4)).assign(

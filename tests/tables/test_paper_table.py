@@ -5,8 +5,7 @@ import pytest
 import table_frames as made
 
 from ict_core.errors import UserError
-from ict_core.tables import read_paper
-from ict_core.tables.paper import paper_table
+from ict_core.tables.paper import paper_table, read_paper
 
 LEVELS = made.levels(
     ("tiny", "base", "average", "pass@1", 0.10, 0.08, 0.12),

@@ -4,7 +4,8 @@ import pandas as pd
 
 from ict_core.figures import readings as figure
 from ict_core.store import records
-from ict_core.tables import csv, readings_table
+from ict_core.tables.readings import readings_table
+from ict_core.tables.write import csv
 
 RANGES = {"probability": (0.09, 0.27), "high_share": (0.444, 0.556), "elbow": (0.05, 0.15)}
 

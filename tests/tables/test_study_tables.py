@@ -5,7 +5,7 @@ import pytest
 import synthetic
 import table_frames as made
 
-from ict_core.statistics import BATCHES, VALIDITY
+from ict_core.statistics.schemas import BATCHES, VALIDITY
 from ict_core.store.records import STATUSES
 from ict_core.tables.batches import batches_table
 from ict_core.tables.compute import compute_table

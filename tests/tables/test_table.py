@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from ict_core.statistics import seed_range
-from ict_core.tables import Table, csv, latex, markdown, p_value, percent, percent_interval, value_text, write
+from ict_core.statistics.pairing import seed_range
+from ict_core.tables.table import Table, p_value, percent, percent_interval, value_text
+from ict_core.tables.write import csv, latex, markdown, write
 
 NAN = float("nan")
 NUMBERS = pd.DataFrame({"model": ["a_b", "a_b"], "mean": [1 / 3, NAN]})

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 import table_frames as made
 
-from ict_core.evidence import Stored
-from ict_core.statistics import shares_kept
+from ict_core.evidence.stored import Stored
+from ict_core.statistics.pairing import shares_kept
 from ict_core.tables.thresholds import thresholds_table
 
 REPOSITORY = Path(__file__).resolve().parents[2]

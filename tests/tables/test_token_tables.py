@@ -8,14 +8,13 @@ import synthetic
 import table_frames as made
 from one_sample import t_interval
 
-from ict_core.evidence import RULE_QUANTITIES
-from ict_core.evidence._measures import fork_means, pooled, rule_means
+from ict_core.evidence.measures import RULE_QUANTITIES, fork_means, pooled, rule_means
 from ict_core.tables.forks import forks_table
 from ict_core.tables.shadow import shadow_table
 from ict_core.tables.single_logit import single_logit_table
 from ict_core.tables.statements import statements_table
 from ict_core.tables.update import update_table
-from ict_core.theory import agreement
+from ict_core.theory.update import agreement
 
 NAN = float("nan")
 STUDY = {"models": ["tiny"], "variants": ["grpo", "ict-10"], "seeds": (1, 2, 3)}

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import table_frames as made
 
-from ict_core.evidence import ArmVariation
+from ict_core.evidence.stored import ArmVariation
 from ict_core.store.records import TUNING
 from ict_core.tables.rates import rates_table
 from ict_core.tables.tuning import tuning_table

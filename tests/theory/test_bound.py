@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.theory import least_probability
-from ict_core.tokens import renyi2_entropy, shannon_entropy
+from ict_core.theory.bound import least_probability
+from ict_core.tokens.distributions import renyi2_entropy, shannon_entropy
 
 TOKENS = 20_000
 RULES = {  # scores that see distributions, and nothing of the token drawn

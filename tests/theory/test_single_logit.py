@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ict_core.theory import _single_logit as theory
+from ict_core.theory import single_logit as theory
 
 LOGITS = st.lists(st.floats(-12, 12), min_size=2, max_size=40)
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from ict_core.seeding import generator
-from ict_core.theory import agreement, same_sign, updates
+from ict_core.theory.update import agreement, same_sign, updates
 
 COUNT = 120
 SIGNS = np.where(np.arange(COUNT) % 3 == 0, -1.0, 1.0)

@@ -10,13 +10,15 @@ from scipy.spatial.distance import cityblock, jensenshannon
 from scipy.special import rel_entr
 from scipy.stats import wasserstein_distance
 
-from ict_core.tokens import jensen_shannon, renyi2_entropy, shannon_entropy
-from ict_core.tokens._distributions import (
+from ict_core.tokens.distributions import (
     DIVERGENCES,
     SMALLEST_DIVERGENCE,
+    jensen_shannon,
     kullback_leibler,
     leave_one_out_mean,
     position_mean,
+    renyi2_entropy,
+    shannon_entropy,
     total_variation,
     wasserstein,
     whole_group_mean,

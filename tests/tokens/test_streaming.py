@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 
-from ict_core.store import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES, records, score_name
-from ict_core.tokens import Head, renyi2_entropy, shannon_entropy
-from ict_core.tokens._distributions import DIVERGENCES
+from ict_core.store import records
+from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES, score_name
+from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
+from ict_core.tokens.head import Head
 from ict_core.tokens.streaming import token_statistics
 
 VOCABULARY = 2500  # two tiles and a part of one

@@ -12,9 +12,9 @@ import httpx
 import pytest
 import torch
 
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 from ict_core.errors import UserError
-from ict_core.tools import FAULT, MACHINE_CHECKS, OK, WARNING, Finding, check_machine
+from ict_core.tools.machine_checks import FAULT, MACHINE_CHECKS, OK, WARNING, Finding, check_machine
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ROOT / "configs/studies"

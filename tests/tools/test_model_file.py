@@ -8,10 +8,11 @@ import pytest
 from transformers import AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from ict_core.commands.cli import main
-from ict_core.config import HubModel, LocalModel, load_model
+from ict_core.config.inputs import HubModel, LocalModel
+from ict_core.config.load import load_model
 from ict_core.errors import UserError
-from ict_core.models import fetch_model
-from ict_core.tools import model_file
+from ict_core.models.fetch import fetch_model
+from ict_core.tools.model_file import model_file
 
 COMMIT = "a1" * 20
 

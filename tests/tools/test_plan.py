@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.config import load_study
+from ict_core.config.load import load_study
 from ict_core.errors import UserError
-from ict_core.store import records, write_manifest
-from ict_core.tools import Kind, checkpoint_bytes, finished_seconds, plan_page, planned_jobs
+from ict_core.store import records
+from ict_core.store.manifests import write_manifest
+from ict_core.tools.plan import Kind, checkpoint_bytes, finished_seconds, plan_page, planned_jobs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STUDIES, REFERENCE = REPOSITORY / "configs/studies", REPOSITORY / "results/reference/mini"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.figures import FIGURES
+from ict_core.figures.registry import FIGURES
 
 ROOT = Path(__file__).parents[2]
 

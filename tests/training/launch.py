@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import torch
 
-from ict_core.store import TrainFiles
+from ict_core.store.layout import TrainFiles
 
 HERE = Path(__file__).parent
 RECIPE = {

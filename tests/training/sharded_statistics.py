@@ -13,10 +13,10 @@ from short_runs import MODEL, Rule, leave_vllm_out
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
-from ict_core.config import Training
-from ict_core.problems.mini import training_problems
-from ict_core.store import GROUP_SCORES
-from ict_core.training import TrainingRun, build_trainer
+from ict_core.config.methods import Training
+from ict_core.problems.mini.problems import training_problems
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.training.run import TrainingRun, build_trainer
 
 LENGTHS = torch.tensor([9, 4, 1, 7, 12, 12, 3, 5, 6, 10, 2, 8])
 

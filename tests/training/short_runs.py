@@ -14,14 +14,16 @@ from typing import Any
 
 import torch
 
-from ict_core.config import LearningCurve, Template, Training
+from ict_core.config.inputs import Template
+from ict_core.config.methods import Training
+from ict_core.config.study_file import LearningCurve
 from ict_core.errors import UserError
-from ict_core.problems.mini import training_problems
-from ict_core.process import loading
+from ict_core.problems.mini.problems import training_problems
+from ict_core.process.startup import loading
 from ict_core.seeding import derive_seed
-from ict_core.training import HeldOut, TrainingRun, build_trainer
 from ict_core.training._resume import Checkpoints, train_from
-from ict_core.training._run import rollout_engine
+from ict_core.training.learning_curve import HeldOut
+from ict_core.training.run import TrainingRun, build_trainer, rollout_engine
 
 MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))
 

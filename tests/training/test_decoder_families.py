@@ -13,12 +13,12 @@ from torch import nn
 from transformers import AutoModelForCausalLM
 
 from ict_core.errors import UserError
-from ict_core.models import lm_head
-from ict_core.tokens import Head
+from ict_core.models.head import lm_head
+from ict_core.tokens.head import Head
 from ict_core.tokens.streaming import token_statistics
-from ict_core.training import TrainingRun, build_trainer
 from ict_core.training.fast.packed_forward import add_packed_forward, check_family
 from ict_core.training.fast.packing import pack
+from ict_core.training.run import TrainingRun, build_trainer
 
 SIZES = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
 SIZES |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from ict_core.config import Correction
+from ict_core.config.methods import Correction
 from ict_core.errors import UserError
 from ict_core.training._objective import importance_ratio, k3, normaliser, psi, reward_advantages, selected_loss
 

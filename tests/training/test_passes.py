@@ -12,11 +12,12 @@ from test_trainer import GRPO, recipe, top
 from transformers import AutoTokenizer
 from trl.trainer.utils import split_tensor_dict
 
-from ict_core.models import read_model
-from ict_core.training import Choice, TrainingRun, build_trainer
+from ict_core.models.read import read_model
 from ict_core.training._objective import reward_advantages
+from ict_core.training.choice import Choice
 from ict_core.training.fast import packing, passes
 from ict_core.training.pretrain import save_checkpoint
+from ict_core.training.run import TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12
 RULES = {

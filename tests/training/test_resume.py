@@ -12,14 +12,18 @@ from launch import RECIPE
 from short_runs import MODEL, RESOLVED, LengthPool
 from transformers.trainer_utils import rotate_checkpoints
 
-from ict_core.config import LearningCurve, Training
-from ict_core.config._selectors import TopScore
-from ict_core.models import read_tokenizer
-from ict_core.problems.mini import training_problems
-from ict_core.process import hardware_class, numerics
-from ict_core.store import TrainFiles, records
-from ict_core.training import HeldOut, TrainingRun, train_run
+from ict_core.config.methods import Training
+from ict_core.config.selectors import TopScore
+from ict_core.config.study_file import LearningCurve
+from ict_core.models.read import read_tokenizer
+from ict_core.problems.mini.problems import training_problems
+from ict_core.process import numerics
+from ict_core.process.machine import hardware_class
+from ict_core.store import records
+from ict_core.store.layout import TrainFiles
 from ict_core.training._resume import Checkpoints, origin
+from ict_core.training.learning_curve import HeldOut
+from ict_core.training.run import TrainingRun, train_run
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
 BYTES = ("model/model.safetensors", "log.parquet", "tokens.parquet")
@@ -32,7 +36,7 @@ def run(tiny_checkpoint, monkeypatch):
 
     def train_in(out, kill_at=None, seed=0, recorded=False, **changes):
         pool = nullcontext(LengthPool(kill_at))
-        monkeypatch.setattr("ict_core.training._run.GradingPool", lambda **_: pool)
+        monkeypatch.setattr("ict_core.training.run.GradingPool", lambda **_: pool)
         training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
         problems = training_problems(0, 8, set())
         resolved = RESOLVED | {"training": training.dump(), "seed": seed}

@@ -9,13 +9,13 @@ from launch import RECIPE
 from short_runs import RESOLVED, LengthPool
 from transformers import AutoModelForCausalLM
 
-from ict_core.config import Architecture, LocalModel, Template, Training
-from ict_core.config._inputs import Hardware
-from ict_core.config._selectors import Grpo
+from ict_core.config.inputs import Architecture, Hardware, LocalModel, Template
+from ict_core.config.methods import Training
+from ict_core.config.selectors import Grpo
 from ict_core.errors import UserError
-from ict_core.problems.mini import training_problems
-from ict_core.training import TrainingRun, train_run
+from ict_core.problems.mini.problems import training_problems
 from ict_core.training._model_card import model_card
+from ict_core.training.run import TrainingRun, train_run
 
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
@@ -37,7 +37,7 @@ class ParityPool(LengthPool):
 
 @pytest.fixture(autouse=True)
 def rewards(monkeypatch):
-    monkeypatch.setattr("ict_core.training._run.GradingPool", ParityPool)
+    monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
 
 
 def trained(tiny_checkpoint, out, dtype="float32", hardware=None, tracking=None, **changes):

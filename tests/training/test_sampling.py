@@ -16,9 +16,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from ict_core.training import sample_lean
 from ict_core.training.fast import sampling
-from ict_core.training.fast.sampling import draw
+from ict_core.training.fast.sampling import draw, sample_lean
 
 VOCABULARY, PAD, MOST = 40, 3, 24
 STOPS = [0, 7]  # so that a random model's responses are of many lengths

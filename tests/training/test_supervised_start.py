@@ -10,11 +10,14 @@ import pytest
 import torch
 from launch import RECIPE
 
-from ict_core.config import LocalModel, SupervisedStart, Template, Training
+from ict_core.config.inputs import LocalModel, SupervisedStart, Template
+from ict_core.config.methods import Training
 from ict_core.errors import UserError
-from ict_core.models import read_model, read_tokenizer
+from ict_core.models.read import read_model, read_tokenizer
 from ict_core.stages import supervised_start as stage
-from ict_core.store import MANIFEST, check_files, file_hashes, read_manifest, records, write_manifest
+from ict_core.store import records
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import check_files, file_hashes, read_manifest, write_manifest
 from ict_core.training import supervised_start
 from ict_core.training.supervised_start import start_from_solutions
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from pydantic import TypeAdapter
 
-from ict_core.config import Surrogate
+from ict_core.config.methods import Surrogate
 from ict_core.training._objective import surrogate
 
 KINDS = {

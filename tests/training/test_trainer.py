@@ -17,21 +17,18 @@ from short_runs import MODEL, LengthPool, Rule
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOTrainer
 
-from ict_core.config import EntropyBonus, Surrogate, Training, load_study
+from ict_core.config.load import load_study
+from ict_core.config.methods import EntropyBonus, Surrogate, Training
 from ict_core.errors import UserError
-from ict_core.problems.mini import decision_tokens, training_problems
+from ict_core.problems.mini.decisions import decision_tokens
+from ict_core.problems.mini.problems import training_problems
 from ict_core.seeding import derive_seed
-from ict_core.store import METHODS
-from ict_core.training import (
-    SelectiveGRPOTrainer,
-    TrainingRun,
-    build_trainer,
-    grpo_config,
-    sample_lean,
-    verifier_reward,
-)
-from ict_core.training._run import StopAfter
-from ict_core.training._token_log import TrainingLog
+from ict_core.store.layout import METHODS
+from ict_core.training.fast.sampling import sample_lean
+from ict_core.training.rewards import verifier_reward
+from ict_core.training.run import StopAfter, TrainingRun, build_trainer, grpo_config
+from ict_core.training.token_log import TrainingLog
+from ict_core.training.trainer import SelectiveGRPOTrainer
 
 STEPS = 3
 

@@ -9,15 +9,16 @@ from test_run import ParityPool, trained
 from test_trainer import recipe
 
 from ict_core.errors import UserError
-from ict_core.process import check_trackers, read
-from ict_core.training import Tracking, grpo_config
+from ict_core.process.environment import check_trackers
+from ict_core.process.job_log import read
+from ict_core.training.run import Tracking, grpo_config
 
 VARIABLES = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "WANDB_PROJECT", "TRACKIO_DIR")
 
 
 @pytest.mark.slow
 def test_a_training_shows_its_steps_and_its_manifest_has_no_path(tiny_checkpoint, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ict_core.training._run.GradingPool", ParityPool)
+    monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
     _, manifest = trained(tiny_checkpoint, tmp_path / "run")
     reward = pd.read_parquet(tmp_path / "run/log.parquet")["reward"].iloc[0]
     shown = capsys.readouterr()
@@ -44,7 +45,7 @@ def test_trackers_get_the_study_the_cell_and_a_folder_and_a_project_that_is_set_
 
 
 def test_a_tracker_that_is_not_installed_is_an_error_that_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("ict_core.process._environment.find_spec", lambda name: None if name == "wandb" else name)
+    monkeypatch.setattr("ict_core.process.environment.find_spec", lambda name: None if name == "wandb" else name)
     check_trackers(["tensorboard"])
     with pytest.raises(UserError, match="^trackers: wandb is not installed here; run `pip install wandb`"):
         check_trackers(["tensorboard", "wandb"])

@@ -23,8 +23,10 @@ import pyarrow.parquet as pq
 from repository_copy import Copy
 
 from ict_core.errors import UserError
-from ict_core.process import is_held
-from ict_core.store import MANIFEST, check_files, read_manifest, records
+from ict_core.process.job_log import is_held
+from ict_core.store import records
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import check_files, read_manifest
 
 PATIENCE = 3600.0  # seconds for what must happen in the end
 

@@ -6,10 +6,14 @@ from pathlib import Path
 import pytest
 from repository_copy import Copy
 
-from ict_core.config import Cell, load_study
+from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
-from ict_core.evidence import LocalOutcome, collect, counted, store_cell
-from ict_core.store import StoredCellFiles, StudyFiles, read_manifest, write_manifest
+from ict_core.evidence.cells import counted, store_cell
+from ict_core.evidence.collect import collect
+from ict_core.evidence.outcomes import LocalOutcome
+from ict_core.store.layout import StoredCellFiles, StudyFiles
+from ict_core.store.manifests import read_manifest, write_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -121,7 +125,7 @@ def test_a_cell_whose_training_went_on_on_another_machine_names_both(first, tmp_
 @pytest.mark.long
 def test_code_that_gives_other_bytes_is_refused_with_the_commit_to_go_on_at(first, tmp_path):
     copy = second(first, tmp_path, *WHOLE)
-    trainer = copy.folder / "ict_core/training/_trainer.py"
+    trainer = copy.folder / "ict_core/training/trainer.py"
     text = trainer.read_text()
     assert '"rollout", step' in text
     trainer.write_text(text.replace('"rollout", step', '"other rollout", step'))

@@ -14,7 +14,7 @@ from repository_copy import REPOSITORY, Copy, jobs
 from subcommands import SUBCOMMANDS
 
 from ict_core.commands.cli import main
-from ict_core.store import StudyFiles, stored_folder
+from ict_core.store.layout import StudyFiles, stored_folder
 
 CELL = "results/mini/mini-s/ict-10/seed-1/grades.parquet"
 PLANNED = {  # rules that a line plans where nothing has run, and how many jobs of each, counted by hand

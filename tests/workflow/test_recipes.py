@@ -9,10 +9,13 @@ import pytest
 from recipes import follow, steps
 from repository_copy import REPOSITORY, Copy, jobs
 
-from ict_core.config import load_model, load_study
-from ict_core.grading import grade_completions
-from ict_core.problems.mini import evaluation_problems, train_tokenizer, training_problems
-from ict_core.store import file_hashes, hash_file, hash_weights, read_manifest, records, write_manifest
+from ict_core.config.load import load_model, load_study
+from ict_core.grading.grade import grade_completions
+from ict_core.problems.mini.problems import evaluation_problems, training_problems
+from ict_core.problems.mini.tokenizer import train_tokenizer
+from ict_core.store import records
+from ict_core.store.files import hash_file, hash_weights
+from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
 from ict_core.training.pretrain import build_model, save_checkpoint
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

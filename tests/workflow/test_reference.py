@@ -16,14 +16,20 @@ from matplotlib import rc_context
 from repository_copy import REPOSITORY, Copy
 
 from ict_core.commands.cli import main
-from ict_core.config import load_study
-from ict_core.evidence import Stored
-from ict_core.figures import RC, figures_of, readings
-from ict_core.figures import write as write_figure
-from ict_core.report import answer
+from ict_core.config.load import load_study
+from ict_core.evidence.stored import Stored
+from ict_core.figures import readings
+from ict_core.figures.panels import RC
+from ict_core.figures.registry import figures_of
+from ict_core.figures.write import write as write_figure
+from ict_core.report.answer import answer
 from ict_core.stages.readings import ranges_of
-from ict_core.store import MANIFEST, TABLE_KINDS, TOKEN_TABLES, read_manifest, records, write_manifest
-from ict_core.tables import TABLES, readings_table, write
+from ict_core.store import records
+from ict_core.store.layout import MANIFEST, TABLE_KINDS, TOKEN_TABLES
+from ict_core.store.manifests import read_manifest, write_manifest
+from ict_core.tables.readings import readings_table
+from ict_core.tables.registry import TABLES
+from ict_core.tables.write import write
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 REBUILD = ("--snakefile", "workflow/reference.smk")

@@ -8,10 +8,14 @@ import pandas as pd
 import pytest
 from repository_copy import REPOSITORY, Copy
 
-from ict_core.config import Cell, at_rate, load_study
+from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell
+from ict_core.config.tuning import at_rate
 from ict_core.errors import UserError
-from ict_core.evidence import check_rewards
-from ict_core.store import StudyFiles, TrainFiles, hash_weights, read_manifest, write_manifest
+from ict_core.evidence.tuning import check_rewards
+from ict_core.store.files import hash_weights
+from ict_core.store.layout import StudyFiles, TrainFiles
+from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.store.records import REWARDS, read_frame
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

@@ -13,11 +13,12 @@ import pytest
 from fitting import faults
 from repository_copy import REPOSITORY, Copy, jobs
 
-from ict_core.figures import FIGURES
-from ict_core.selection import rule_files
-from ict_core.store import read_manifest, records
-from ict_core.store._code import files_of, is_infrastructure, name_of
-from ict_core.tables import TABLES
+from ict_core.figures.registry import FIGURES
+from ict_core.selection.registry import rule_files
+from ict_core.store import records
+from ict_core.store.code import files_of, is_infrastructure, name_of
+from ict_core.store.manifests import read_manifest
+from ict_core.tables.registry import TABLES
 
 SMOKE = ("--configfile", "configs/studies/smoke.yaml")
 STRICTER = """
@@ -151,9 +152,9 @@ def test_a_job_loads_no_file_that_its_fingerprint_does_not_cover(finished):
 
 
 RERUNS = {  # an edit: the jobs of cells that it reruns, then some of the study's
-    "ict_core/models/_read.py": (("train", "generate", "grade"), ("collect", "statistics")),
+    "ict_core/models/read.py": (("train", "generate", "grade"), ("collect", "statistics")),
     "ict_core/figures/entropy.py": ((), ("figure_entropy", "notebook", "report")),
-    "ict_core/statistics/_intervals.py": ((), ("statistics", "claims")),
+    "ict_core/statistics/intervals.py": ((), ("statistics", "claims")),
     "configs/claims.yaml": ((), ("statistics", "claims")),
     "samples: 4 -> samples: 5": (("generate", "grade"), ("collect",)),
     "seconds: 5 -> seconds: 6": (("train", "generate", "grade"), ("collect",)),  # rewards are grades too
@@ -265,8 +266,8 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     results, choice = finished.folder / "results/smoke", "ict_core/grading/_choice.py"
     files = {path.parent: path.read_bytes() for path in results.glob("mini-xs/*/seed-*/grades.parquet")}
     finished.append(choice, STRICTER)
-    finished.append("ict_core/training/_trainer.py")
-    finished.append("ict_core/problems/_assemble.py")
+    finished.append("ict_core/training/trainer.py")
+    finished.append("ict_core/problems/assemble.py")
     jobs = finished.planned("regrade", *SMOKE)
     assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 6, "regrade": 1}
     result = finished.snakemake("regrade", *SMOKE)
@@ -275,7 +276,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     rebuilt = f"stored={results / 'regrade'}", f"results={results / 'regrade/evidence'}"
     again = finished.snakemake("tables", "--snakefile", "workflow/reference.smk", "--config", *rebuilt)
     assert again.returncode == 0, again.stdout[-5000:]
-    for file in (choice, "ict_core/training/_trainer.py", "ict_core/problems/_assemble.py"):
+    for file in (choice, "ict_core/training/trainer.py", "ict_core/problems/assemble.py"):
         restore(finished, file)
 
     assert {folder: (folder / "grades.parquet").read_bytes() for folder in files} == files

@@ -82,7 +82,7 @@ rule collect:
         study=STUDY_FILE,
         results=folder_of_output(),
         cells=cells_folder(STUDY.name),
-        code=fingerprint("evidence._collect"),
+        code=fingerprint("evidence.collect"),
     shell:
         "ict collect --study {params.study:q} --results {params.results:q} --cells {params.cells:q} &> {log:q}"
 

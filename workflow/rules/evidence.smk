@@ -174,7 +174,7 @@ rule notebook:
     params:
         stored=folder_of_settings,
         results=folder_of_output(),
-        code=fingerprint("report._notebook"),
+        code=fingerprint("report.notebook"),
     shell:
         "ict notebook --notebook {input.notebook:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
@@ -209,6 +209,6 @@ rule report:
     params:
         stored=folder_of_settings,
         results=folder_of_output(),
-        code=fingerprint("report._build"),
+        code=fingerprint("report.build"),
     shell:
         "ict report --stored {params.stored:q} --results {params.results:q} &> {log:q}"

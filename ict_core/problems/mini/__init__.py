@@ -5,7 +5,3 @@ digit by digit (``47+38:7+8=15,4+3+1=8;85.``). The token after the operation, ``
 decision points (forks) of a solution are known by construction. A small model errs on direct steps and is reliable on
 worked ones, which gives reinforcement learning something to discover.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -2,7 +2,3 @@
 
 `readers/` has one file a data set; `_load.py` fetches rows, holds them against the set's file, and puts the question.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec, module_from_spec
 from typing import Any
 
-from ict_core.config import GeneratorSet
+from ict_core.config.inputs import GeneratorSet
 from ict_core.errors import UserError
 from ict_core.problems.published import _one_step
 from ict_core.seeding import derive_seed

@@ -13,7 +13,7 @@ from transformers.masking_utils import sdpa_mask
 from trl.kernels import ChunkedLogProbFunction
 
 from ict_core.errors import UserError
-from ict_core.models import lm_head
+from ict_core.models.head import lm_head
 from ict_core.training.fast.on_cpu import LogProbs, ShortAttention, fits
 from ict_core.training.fast.on_gpu import FirstCells, Gather
 from ict_core.training.fast.packing import Packed, pack

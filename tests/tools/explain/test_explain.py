@@ -9,13 +9,16 @@ import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import Cell
+from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
-from ict_core.evidence import score_grades
-from ict_core.store import file_hashes, hash_weights, read_manifest, records, write_manifest
-from ict_core.tables import TABLES
-from ict_core.tools import Place, walk
-from ict_core.tools.explain import chosen_row, explain, table_of
+from ict_core.evidence.collect import score_grades
+from ict_core.store import records
+from ict_core.store.files import hash_weights
+from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
+from ict_core.tables.registry import TABLES
+from ict_core.tools.explain.explain import explain
+from ict_core.tools.explain.numbers import chosen_row, table_of
+from ict_core.tools.walk import Place, walk
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.tools.explain import explain
+from ict_core.tools.explain.explain import explain
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"

@@ -3,9 +3,8 @@
 import pandas as pd
 import torch
 
-from ict_core.shadow import Groups
-from ict_core.shadow._checkpoint import Alternatives, group_advantages
-from ict_core.store import STATISTICS
+from ict_core.shadow.checkpoint import Alternatives, Groups, group_advantages
+from ict_core.store.token_scores import STATISTICS
 from ict_core.tokens.streaming import TokenStatistics
 
 HOSTILE = [

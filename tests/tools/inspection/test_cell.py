@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import Cell, Template, load_study
+from ict_core.config.inputs import Template
+from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
-from ict_core.store import write_manifest
-from ict_core.tools.inspection import inspected
+from ict_core.store.manifests import write_manifest
+from ict_core.tools.inspection.cell import inspected
 
 STUDIES = Path(__file__).resolve().parents[3] / "configs/studies"
 

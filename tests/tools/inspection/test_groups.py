@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from ict_core.errors import UserError
-from ict_core.grading import GradingPool, Verdict
-from ict_core.problems.mini import evaluation_problems
-from ict_core.shadow import Groups, GroupSampling, sample_groups
-from ict_core.shadow._checkpoint import group_advantages
-from ict_core.store import STATISTICS, UNSAMPLED_SCORES
+from ict_core.grading.boxes import Verdict
+from ict_core.grading.pool import GradingPool
+from ict_core.problems.mini.problems import evaluation_problems
+from ict_core.shadow.checkpoint import Groups, GroupSampling, group_advantages, sample_groups
+from ict_core.store.token_scores import STATISTICS, UNSAMPLED_SCORES
 
 GRADING = {"seconds": 5.0, "memory_mib": 1024}
 SIZE, TEMPERATURE, STOPS = 3, 0.8, list(range(30))

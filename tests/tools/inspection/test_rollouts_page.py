@@ -10,8 +10,9 @@ from playwright.sync_api import sync_playwright
 from system import chromium, needs
 
 from ict_core.errors import UserError
-from ict_core.store import CellFiles, StudyFiles, TrainFiles, records
-from ict_core.tools.inspection import rollouts_page
+from ict_core.store import records
+from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles
+from ict_core.tools.inspection.rollouts import rollouts_page
 
 STEPS, GROUPS, SIZE, LENGTH = 6, 3, 4, len(HOSTILE)
 PROMPT = "".join(HOSTILE)
@@ -45,7 +46,7 @@ def cell(tmp_path, monkeypatch):
     texts = dict.fromkeys(set(records.PROBLEMS) - {"benchmark", "problem"}, PROMPT)
     records.write_frame(asked.assign(**texts), StudyFiles(results).train_problems, records.PROBLEMS)
     decode = SimpleNamespace(batch_decode=lambda ids, **_: [HOSTILE[i] for (i,) in ids])
-    monkeypatch.setattr("ict_core.tools.inspection._rollouts.read_tokenizer", lambda _: decode)
+    monkeypatch.setattr("ict_core.tools.inspection.rollouts.read_tokenizer", lambda _: decode)
     return cell
 
 

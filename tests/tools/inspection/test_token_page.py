@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
 
-from ict_core.store import GROUP_SCORES
-from ict_core.tools.inspection._page import page, page_data
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.tools.inspection.page import page, page_data
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
 
-from ict_core.tools.inspection._page import page, page_data
+from ict_core.tools.inspection.page import page, page_data
 
 
 @pytest.fixture

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import Cell, load_study
-from ict_core.problems.mini import evaluation_problems
-from ict_core.store import records, write_manifest
+from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell
+from ict_core.problems.mini.problems import evaluation_problems
+from ict_core.store import records
+from ict_core.store.manifests import write_manifest
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands import cli
-from ict_core.store import read_manifest, write_manifest
-from ict_core.tools.verify import against, against_page
+from ict_core.store.manifests import read_manifest, write_manifest
+from ict_core.tools.verify.compare import against, against_page
 
 STORED = Path(__file__).parents[3] / "results" / "reference" / "mini"
 

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config import Cell, load_study
+from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
-from ict_core.store import write_manifest
-from ict_core.tools import Place, place_of
-from ict_core.tools.verify import _rerun as module
-from ict_core.tools.verify import chosen_stages, rerun
+from ict_core.store.manifests import write_manifest
+from ict_core.tools.verify import rerun as module
+from ict_core.tools.verify.rerun import chosen_stages, rerun
+from ict_core.tools.walk import Place, place_of
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"

@@ -7,7 +7,7 @@ math-ai/aime23, with the id for a url.
 
 import re
 
-from ict_core.problems.published import Item, Row, integer, text
+from ict_core.problems.published.load import Item, Row, integer, text
 
 _URL = re.compile(r"2023_AIME_(II?)_Problems/Problem_([0-9]+)$")
 

@@ -3,7 +3,7 @@ r"""AIME 2024: the 30 problems of the two American Invitational Mathematics Exam
 Hub: math-ai/aime24, one unnamed config, split test. It has no column of answers: `solution` is the boxed answer alone.
 """
 
-from ict_core.problems.published import Item, Row, boxed, integer, label, text
+from ict_core.problems.published.load import Item, Row, boxed, integer, label, text
 
 
 def read(row: Row) -> Item:

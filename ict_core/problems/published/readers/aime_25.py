@@ -3,7 +3,7 @@
 Hub: math-ai/aime25, one unnamed config, split test; `id` counts from 0, AIME I first. An answer is a text or integer.
 """
 
-from ict_core.problems.published import Item, Row, integer, label, text
+from ict_core.problems.published.load import Item, Row, integer, label, text
 
 
 def read(row: Row) -> Item:

@@ -8,8 +8,8 @@ The hub gives the right option and three wrong ones, without letters. Their orde
 the same for every run and seed, and over many records each letter is right equally often.
 """
 
-from ict_core.grading import LETTERS
-from ict_core.problems.published import Item, Row, text
+from ict_core.grading.gold import LETTERS
+from ict_core.problems.published.load import Item, Row, text
 from ict_core.seeding import derive_seed
 
 _OPTIONS = ("Correct Answer", "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")

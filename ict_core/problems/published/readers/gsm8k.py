@@ -7,7 +7,7 @@ their own, so it is made from the question.
 
 import re
 
-from ict_core.problems.published import Item, Row, content_id, number, text
+from ict_core.problems.published.load import Item, Row, content_id, number, text
 
 
 def read(row: Row) -> Item:

@@ -4,7 +4,7 @@ A step is a calculation that the worked solution marks, `<<48/2=24>>`; problems 
 and answers are those of :mod:`gsm8k`.
 """
 
-from ict_core.problems.published import Item, Row, text
+from ict_core.problems.published.load import Item, Row, text
 from ict_core.problems.published.readers import gsm8k
 
 MOST_STEPS = 2

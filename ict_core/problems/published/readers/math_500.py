@@ -4,7 +4,7 @@ Papers: Hendrycks et al. 2021, arXiv:2103.03874 (MATH); Lightman et al. 2023, ar
 Hub: HuggingFaceH4/MATH-500, one unnamed config, split test; the id is the path in MATH: `test/precalculus/807.json`.
 """
 
-from ict_core.problems.published import Item, Row, text
+from ict_core.problems.published.load import Item, Row, text
 
 
 def read(row: Row) -> Item:

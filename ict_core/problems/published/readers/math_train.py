@@ -8,7 +8,7 @@ Rows have no id of their own, so it is made from subject and problem.
 
 import re
 
-from ict_core.problems.published import Item, Row, boxed, content_id, text
+from ict_core.problems.published.load import Item, Row, boxed, content_id, text
 
 
 def read(row: Row) -> Item | None:

@@ -5,8 +5,8 @@ Twelve rows stand twice, as they do in MMLU: both stay, the second under an id t
 their own, so it is made from subject, question and options.
 """
 
-from ict_core.grading import LETTERS
-from ict_core.problems.published import Item, Row, content_id, text
+from ict_core.grading.gold import LETTERS
+from ict_core.problems.published.load import Item, Row, content_id, text
 
 
 def read(row: Row) -> Item:

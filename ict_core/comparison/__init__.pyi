@@ -1,9 +1,0 @@
-from ._answers import ANSWERS as ANSWERS
-from ._bayes import credible_interval as credible_interval
-from ._compare import Comparison as Comparison
-from ._compare import compare as compare
-from ._logs import Wanted as Wanted
-from ._logs import read_runs as read_runs
-from ._show import as_json as as_json
-from ._show import as_page as as_page
-from ._show import as_text as as_text

@@ -1,0 +1,241 @@
+"""Levels of models, and their differences from one of them: over runs where both have several, else over problems."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ict_core.comparison.answers import counted
+from ict_core.comparison.bayes import credible_interval
+from ict_core.errors import UserError
+from ict_core.statistics.analysis import analyse
+from ict_core.statistics.contrasts import Comparisons
+from ict_core.statistics.deciding import (
+    BETTER,
+    IDENTICAL,
+    WORSE,
+    detectable,
+    finding,
+    holm,
+    seeds_needed,
+    two_one_sided,
+)
+from ict_core.statistics.intervals import Estimate, Floats, over_clusters
+from ict_core.statistics.metrics import metric_values, samples_needed
+from ict_core.statistics.schemas import ALPHA, AVERAGE, PASS_METRICS, ROUNDING
+
+FEW_PROBLEMS = 100  # below which the level of one run has a Bayesian interval too
+RUNS, PROBLEMS, CLUSTERS = "runs", "problems", "clusters"
+"""What a difference is tested over."""
+
+LEVELS = ("model", "benchmark", "metric", "mean", "low", "high", "bayes_low", "bayes_high", "runs", "problems")
+DIFFERENCES = (
+    *("model", "baseline", "benchmark", "metric", "over", "units", "difference", "low", "high"),
+    *("p", "p_adjusted", "p_equivalence_adjusted", "detectable", "needed", "verdict"),
+)
+_MODEL = "compared"  # the model of our own frames, whose variants the compared ones are
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was found; values are shares."""
+
+    levels: pd.DataFrame  # of LEVELS, 95 % intervals: for new problems, and for new runs where there are several
+    differences: pd.DataFrame  # of DIFFERENCES: model - baseline, tested `over` so many `units`, of which `needed` ...
+    notes: tuple[str, ...]  # what the numbers do not say
+    margin: float  # ... show a difference of the margin; within it models are equivalent
+
+
+def compare(
+    answers: pd.DataFrame, baseline: str | None = None, margin_points: float = 2.0, power: float = 0.8
+) -> Comparison:
+    """Compare every model with the baseline, problem by problem.
+
+    If both models have at least two runs of the same numbers, the test is over runs, as in a study: paired t below 10,
+    sign-flip from 10 (`statistics.analyse`). Otherwise it is a paired t-test over problems, or their clusters (Miller
+    2024, arXiv:2411.00640), of the means over each model's runs. Holm's correction is over all models, for each metric;
+    that of single benchmarks, where there are several, is over these too.
+
+    Args:
+        answers: a row a sample, with the columns model, problem and correct (0, 1; none where it was not graded), and
+            if wanted run, benchmark and cluster; or counts, of `ANSWERS`.
+        baseline: a model; by default the first.
+        margin_points: within which models are equivalent, percent points.
+        power: of `detectable` and `needed`.
+
+    Raises:
+        UserError: of answers as `counted`; fewer than two models, an unknown baseline, a margin or power out of range.
+    """
+    counts = counted(answers)
+    models = list(dict.fromkeys(counts["model"]))
+    first = models[0] if baseline is None else baseline
+    if len(models) < 2:
+        raise UserError(f"answers of {models[0]} alone; allowed: of at least two models")
+    if first not in models:
+        raise UserError(f"baseline: {first!r} is no model of the answers; allowed: {', '.join(models)}")
+    if not 0 < margin_points < 100:
+        raise UserError(f"margin: {margin_points:g} is not allowed; allowed: points above 0 and below 100")
+    if not ALPHA < power < 1:
+        raise UserError(f"power: {power:g} is not allowed; allowed: above {ALPHA:g} and below 1")
+    metrics = [metric for metric in PASS_METRICS if samples_needed(metric) <= counts["sampled"].min()]
+    runs = {model: set(rows["run"]) for model, rows in counts.groupby("model", sort=False)}
+    others = [model for model in models if model != first]
+    by_runs = [model for model in others if len(runs[model] & runs[first]) > 1]
+    by_problems = [model for model in others if model not in by_runs]
+    margin = margin_points / 100
+    rows = [
+        *_over_runs(counts, first, by_runs, metrics, margin, power),
+        *_over_problems(counts, first, by_problems, metrics, margin, power),
+    ]
+    return Comparison(
+        _levels(counts, models, metrics),
+        _decided(pd.DataFrame(rows), others),
+        tuple(_notes(counts, first, by_runs, by_problems)),
+        margin,
+    )
+
+
+def _scores(counts: pd.DataFrame, models: Sequence[str]) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The answers of these models as scores of a study, and the model of each variant of these."""
+    names = {model: f"model {place}" for place, model in enumerate(models)}  # none of which means something to a study
+    rows = counts[counts["model"].isin(models)]
+    scores = rows.assign(model=_MODEL, variant=rows["model"].map(names)).rename(columns={"run": "seed"})
+    return scores, {name: model for model, name in names.items()}
+
+
+def _levels(counts: pd.DataFrame, models: Sequence[str], metrics: Sequence[str]) -> pd.DataFrame:
+    scores, model_of = _scores(counts, models)
+    found = analyse(scores, list(model_of), Comparisons([], {}, (), 1.0, 0.8))["levels"]
+    found = found[found["metric"].isin(metrics)].rename(columns={"seeds": "runs"})
+    found = found.assign(model=found["variant"].map(model_of), bayes_low=np.nan, bayes_high=np.nan)
+    clusters = _clusters(counts)
+    for (model, metric), of_model in found[found["runs"] == 1].groupby(["model", "metric"], sort=False):
+        answers = counts[counts["model"] == model]
+        values = _values(answers, str(metric))
+        for place, row in of_model.iterrows():
+            if _is_clustered(clusters):
+                level = _over_clusters(values, clusters, row["benchmark"]).of_share()
+                found.loc[place, ["low", "high"]] = [float(level.low), float(level.high)]
+            elif row["problems"] < FEW_PROBLEMS and row["benchmark"] != AVERAGE and metric == PASS_METRICS[0]:
+                of_benchmark = answers[answers["benchmark"] == row["benchmark"]]
+                limits = credible_interval(of_benchmark["n"], of_benchmark["correct"])
+                found.loc[place, ["bayes_low", "bayes_high"]] = limits
+    return _without_average_of_one(found[list(LEVELS)])
+
+
+def _over_runs(
+    counts: pd.DataFrame, first: str, others: Sequence[str], metrics: Sequence[str], margin: float, power: float
+) -> Iterator[dict[str, Any]]:
+    if not others:
+        return
+    scores, model_of = _scores(counts, [first, *others])
+    baseline, *_ = model_of
+    found = analyse(scores, list(model_of), Comparisons([baseline], {}, (), margin, power))["contrasts"]
+    for row in found[found["metric"].isin(metrics)].to_dict("records"):
+        yield {
+            **{str(name): value for name, value in row.items()},
+            "model": model_of[row["variant"]],
+            "baseline": first,
+            "over": RUNS,
+            "units": row["seeds"],
+            "needed": row["seeds_needed"],
+        }
+
+
+def _over_problems(
+    counts: pd.DataFrame, first: str, others: Sequence[str], metrics: Sequence[str], margin: float, power: float
+) -> Iterator[dict[str, Any]]:
+    clusters = _clusters(counts)
+    over = CLUSTERS if _is_clustered(clusters) else PROBLEMS
+    units = clusters.groupby("benchmark", sort=False).nunique()
+    units[AVERAGE] = units.sum()
+    for metric in metrics:
+        values = {model: _values(counts[counts["model"] == model], metric) for model in (first, *others)}
+        for model in others:
+            gap = values[model] - values[first]
+            for benchmark, number in units.items():
+                found = _over_clusters(gap, clusters, str(benchmark)).of_difference()
+                alike = round(float(np.nan_to_num(found.df))) + 1  # of independent units, as many as tell so much
+                spread = float(found.se) * alike**0.5
+                needed = float(seeds_needed(margin, spread, power)) * number / alike
+                yield {
+                    "model": model,
+                    "baseline": first,
+                    "benchmark": benchmark,
+                    "metric": metric,
+                    "over": over,
+                    "units": number,
+                    "difference": float(found.mean),
+                    "low": float(found.low),
+                    "high": float(found.high),
+                    "p": float(found.p),
+                    "p_equivalence": float(two_one_sided(found.mean, found.se, found.df, -margin, margin)),
+                    "detectable": float(detectable(spread, alike, power)),
+                    "needed": np.ceil(needed),
+                }
+
+
+def _values(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """A metric of one model's answers, the mean over its runs, by benchmark and problem."""
+    values = rows.assign(value=metric_values(metric, rows["n"].to_numpy(), rows["correct"].to_numpy()))
+    return values.groupby(["benchmark", "problem"], sort=False)["value"].mean()
+
+
+def _clusters(counts: pd.DataFrame) -> pd.Series:
+    """The cluster of every problem, by benchmark and problem."""
+    return counts.drop_duplicates(["benchmark", "problem"]).set_index(["benchmark", "problem"])["cluster"]
+
+
+def _is_clustered(clusters: pd.Series) -> bool:
+    return bool((clusters != clusters.index.get_level_values("problem")).any())
+
+
+def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str) -> Estimate:
+    """The mean of values by benchmark and problem on one benchmark, or the average over all."""
+    names = clusters.index.unique("benchmark") if benchmark == AVERAGE else [benchmark]
+    blocks: list[Floats] = [values[name].to_numpy(np.float64) for name in names]
+    return over_clusters(blocks, [clusters[name].reindex(values[name].index).to_numpy() for name in names])
+
+
+def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
+    """Rows with their corrected p and verdicts, the models in their order."""
+    rows = _without_average_of_one(rows).assign(p_adjusted=np.nan, p_equivalence_adjusted=np.nan)
+    average = rows["benchmark"] == AVERAGE
+    for _, family in rows.groupby([average, rows["metric"]], sort=False):
+        for name in ("p", "p_equivalence"):
+            rows.loc[family.index, f"{name}_adjusted"] = holm(family[name])
+    toward = np.where(rows["difference"] > 0, BETTER, WORSE)
+    verdict = finding(toward, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
+    equal = rows["p"].isna() & (rows["difference"].abs() <= ROUNDING)
+    rows = rows.assign(verdict=np.where(equal, IDENTICAL, verdict))
+    order = rows["model"].map({model: place for place, model in enumerate(others)})
+    return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)
+
+
+def _without_average_of_one(rows: pd.DataFrame) -> pd.DataFrame:
+    """The average over one benchmark is that benchmark."""
+    several = rows["benchmark"].nunique() > 2
+    return (rows if several else rows[rows["benchmark"] != AVERAGE]).reset_index(drop=True)
+
+
+def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems: Sequence[str]) -> Iterator[str]:
+    runs = counts.groupby("model", sort=False)["run"].nunique()
+    single = [str(model) for model, number in runs.items() if number == 1]
+    if by_runs:
+        yield (
+            f"{', '.join(by_runs)} less {first}: tested over runs, paired by number. Without shared seeds this is right"
+            " too. Intervals are for new runs on these problems."
+        )
+    if by_problems:
+        yield (
+            f"{', '.join(by_problems)} less {first}: tested over problems. The intervals are for new problems of this"
+            " kind and these very models. Another training run of a method may differ by more; one run cannot tell."
+        )
+    if single:
+        yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
+    if by_runs and _is_clustered(_clusters(counts)):
+        yield "Intervals over runs, and levels of several runs, take every problem for independent of the others."
+    if missing := int((counts["sampled"] - counts["n"]).sum()):
+        yield f"{missing} of {counts['sampled'].sum()} samples were not graded; they count as neither right nor wrong."

@@ -1,0 +1,349 @@
+"""Puts a study together from its files, or tells everything that is wrong with them.
+
+What is wrong within one section its `faults` say; here the files are held against each other.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ict_core.config.comparison import compare
+from ict_core.config.inputs import Benchmark, LocalModel, Model, TrainingSet
+from ict_core.config.method_files import read_method
+from ict_core.config.methods import Method, Training
+from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, repository, show_value
+from ict_core.config.section import load_section, read_section
+from ict_core.config.study import Study
+from ict_core.config.study_file import StudyFile
+from ict_core.config.tuning import StoredRates
+from ict_core.process.numerics import Numerics
+from ict_core.store.files import hash_file
+from ict_core.store.layout import BASE_VARIANT, StudyFiles, stored_folder
+from ict_core.store.manifests import read_manifest
+
+# what reads a file of each folder of `configs` that a study names
+_SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
+_READERS = {kind: partial(read_section, schema=schema) for kind, schema in _SCHEMAS.items()} | {"methods": read_method}
+# what a study holds as its file says it
+_AS_WRITTEN = (
+    *("note", "scale", "data", "evaluation", "grading", "evidence"),
+    *("grid", "baselines", "tuning", "token_study", "learning_curve", "rollouts_mib", "shown", "beside"),
+)
+
+
+def load_study(path: Path) -> Study:
+    """Read and check `configs/studies/<study>.yaml` and every file that it names in this `configs` folder.
+
+    Raises:
+        UserError: something is wrong; one line a problem, with file, key, value and what is allowed.
+    """
+    mistakes = Mistakes()
+    file: StudyFile = read_section(path, StudyFile, mistakes)
+    if file is None:
+        mistakes.raise_if_any()
+    mistakes.add_all(path, _check_name("study", file.study, path.stem))
+    read = _read_named(path, file, mistakes)
+    models, methods, benchmarks, train_sets = (read[kind] for kind in ("models", "methods", "benchmarks", "data"))
+    for variant, method in methods.items():
+        if method.warmup is None:
+            own = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
+            methods[variant] = method.model_copy(update={"warmup_steps": own})
+    training = read["training"].get(file.training)
+    for variant, method in methods.items():
+        mistakes.add_all(_file(path, "methods", variant), _check_method(method, methods, training, file))
+    for name, model in models.items():
+        of_model = _file(path, "models", name)
+        if isinstance(model, LocalModel):
+            mistakes.add_all(of_model, _check_path(of_model, "path", model.path))
+        if training is not None:
+            mistakes.add_all(of_model, _check_model(model, training, file.training))
+        if file.numerics == "deterministic" and model.hardware is None:
+            allowed = f"portable or native, as {name} states no `hardware` and runs on the CPU"
+            mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
+    mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
+    mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
+    of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
+    mistakes.raise_if_any()
+    for name, benchmark in benchmarks.items():
+        benchmarks[name] = _with_problems(
+            benchmark, (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
+        )
+    numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
+    study = Study(
+        name=file.study,
+        rates_of=of_rates,
+        training=read["training"][file.training],
+        models=models,
+        methods={variant: methods[variant] for variant in file.variants()},
+        benchmarks=benchmarks,
+        train_sets=train_sets,
+        numerics=file.numerics or numerics,
+        trackers=file.trackers,
+        **{key: getattr(file, key) for key in _AS_WRITTEN},
+    )
+    mistakes.add_all(path, _check_recipes(study))
+    mistakes.raise_if_any()  # a recipe that is not allowed says nothing of what is recorded
+    mistakes.add_all(path, _check_recorded(study))
+    mistakes.raise_if_any()
+    if of_rates is None:
+        return study
+    mistakes.add_all(path, _check_rates(study, of_rates))
+    mistakes.raise_if_any()
+    chosen = of_rates.choices(study.rated_arms())
+    return replace(study, tuned={(choice["model"], choice["variant"]): choice["learning_rate"] for choice in chosen})
+
+
+def load_model(path: Path) -> Model:
+    """Read and check one model's file, `configs/models/<model>.yaml`.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    model: Model = load_section(path, Model)
+    return model
+
+
+def load_benchmark(path: Path, problems: int | None = None) -> Benchmark:
+    """Read and check one benchmark's file, `configs/benchmarks/<benchmark>.yaml`, of which `problems` are asked.
+
+    Raises:
+        UserError: something is wrong with it; one line a problem.
+    """
+    return _with_problems(load_section(path, Benchmark), problems)
+
+
+def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
+    """With so many problems, but a published one with no more than its rows; None: as many as its file says."""
+    if number is None:
+        return benchmark
+    changed: Benchmark = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+    return changed
+
+
+def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, dict[str, Any]]:
+    """What the files hold that a study names, and those that its methods are of, by folder and name.
+
+    A file that has a problem is left out.
+    """
+    read: dict[str, dict[str, Any]] = {kind: {} for kind in _READERS}
+    waiting = [(path, *named) for named in file.names()]
+    for asker, kind, key, name in waiting:
+        named = _file(path, kind, name)
+        if kind == "methods" and name == BASE_VARIANT:
+            mistakes.refuse(asker, key, name, "any name but the untrained model's")
+        elif not named.is_file():
+            known = one_of(other.stem for other in named.parent.glob("*.yaml"))
+            mistakes.add(asker, key, f"{name!r} names no file in configs/{kind}; {known}")
+        elif name not in read[kind]:
+            section = read[kind][name] = _READERS[kind](named, mistakes=mistakes)
+            mistakes.add_all(named, _check_name("name", getattr(section, "name", name), name))
+            if kind == "methods" and section is not None and section.ablation is not None:
+                waiting.append((named, kind, "of", section.ablation.of))
+    return {kind: {name: one for name, one in of.items() if one is not None} for kind, of in read.items()}
+
+
+def _file(study: Path, kind: str, name: str) -> Path:
+    """A file that a study names."""
+    return study.resolve().parent.parent / kind / f"{name}.yaml"
+
+
+def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
+    """A name that other files or results go by is that of the file which gives it."""
+    if name != stem:
+        yield refused(key, name, f"{stem!r}, as the file is called")
+
+
+def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
+    """What stands beside a study is stored."""
+    for index, name in enumerate(study.beside):
+        claims = StudyFiles(root / stored_folder(name)).claims
+        if not claims.is_file():
+            known = sorted(folder.name for folder in claims.parents[1].glob("*") if folder.is_dir())
+            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {one_of(known)}")
+
+
+def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None:
+    """The rates that a stored study chose; None where a problem was noted."""
+    file = StudyFiles(repository(path) / stored_folder(name)).rates
+    if file.is_file():
+        return StoredRates(name, hash_file(file), read_manifest(file))
+    known = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
+    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {one_of(known)}")
+    return None
+
+
+def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
+    """Stored rates were chosen for the same trainings, and what tuned there evaluates nothing here."""
+    stored = rates.content
+    for model, variant in study.rated_arms():
+        arm = stored["arms"].get(f"{model}/{variant}")
+        if arm is None:
+            known = ", ".join(stored["arms"])
+            yield Fault("rates_of", f"{rates.study!r} has no rate of {model}/{variant}; allowed: a study of {known}")
+            continue
+        here = json.loads(json.dumps(study.tuned_config(model, variant)))
+        for key, then, now in compare(arm["config"], here).different[:1]:
+            told = f"{rates.study!r} chose the rate of {model}/{variant} with {key} {show_value(then)}"
+            yield Fault("rates_of", f"{told}, here it is {show_value(now)}; allowed: the same in both")
+    for seed in sorted({cell.seed for cell in study.cells()} & set(stored["tuning"]["seeds"])):
+        yield Fault("grid", f"seed {seed} tuned in {rates.study!r}; allowed: seeds that did not")
+
+
+def _check_recipes(study: Study) -> Iterator[Fault]:
+    """The recipe is one as each model's hardware and each variant's batch change it together."""
+    for model, variant in dict.fromkeys(cell[:2] for cell in study.cells()):
+        try:
+            study.training_of(model, variant)
+        except ValidationError as error:
+            yield from (Fault("grid", f"{model} with {variant}: {': '.join(of)}") for of in faults_of(error, Training))
+
+
+def _check_recorded(study: Study) -> Iterator[Fault]:
+    """There are as many held-out problems as a curve asks for, steps for its second point, and room for rollouts."""
+    recipes = [study.training_of(model, variant) for model, variant in dict.fromkeys(c[:2] for c in study.cells())]
+    if (curve := study.learning_curve) is not None:
+        there = sum(study.benchmarks[name].drawn for name in curve.benchmarks or study.benchmarks)
+        least = min(recipe.steps for recipe in recipes)
+        if curve.problems > there:
+            yield refused("learning_curve.problems", curve.problems, f"at most the {there} of these benchmarks")
+        if curve.every > least:
+            yield refused("learning_curve.every", curve.every, f"at most the {least} steps of a training")
+    needed = max(math.ceil(recipe.rollout_bytes / 2**20) for recipe in recipes)
+    if study.rollouts_mib is not None and study.rollouts_mib < needed:
+        allowed = f"at least {needed}, what the longest rollouts of a training take"
+        yield refused("rollouts_mib", study.rollouts_mib, allowed)
+
+
+def _check_study(
+    file: StudyFile,
+    recipe: Training | None,
+    models: Mapping[str, Model],
+    methods: Mapping[str, Method],
+    train_sets: Mapping[str, TrainingSet],
+) -> Iterator[Fault]:
+    """What the study's own file says fits the files that it names, those of which that have no problem."""
+    without = [variant for variant, method in methods.items() if method.warmup is None]
+    if without:
+        text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
+        yield Fault("selection_warmup_steps", text)
+    names = file.data.train_sets or ()
+    starting = [name for name, model in models.items() if model.supervised_start is not None]
+    if starting and not names:  # a generated problem has no worked solution
+        text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
+        yield Fault("data.train_sets", text)
+    unsolved = [n for n, one in train_sets.items() if one.kind == "generator" and one.package != "ict-core"]
+    if starting and unsolved:
+        allowed = f"sets with worked solutions, as {', '.join(starting)} has a supervised_start"
+        yield refused("data.train_sets", unsolved, allowed)
+    wanted, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
+    if names and set(names) == set(train_sets) and wanted is not None and wanted > available:
+        yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
+    steps = file.tuning.steps if file.tuning else None
+    if recipe is not None and steps is not None:
+        least = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1
+        if not least <= steps < recipe.steps:
+            allowed = f"{least} (after the warm-ups) to {recipe.steps - 1}, below the recipe's"
+            yield refused("tuning.steps", steps, allowed)
+
+
+def _check_method(
+    method: Method, methods: Mapping[str, Method], training: Training | None, file: StudyFile
+) -> Iterator[Fault]:
+    """A variant fits the study and differs from the one that it is of. Of what it has from that, that one is told."""
+    faults = [*_check_updates(method, training, file.training)] if training else []
+    if method.known_steps and file.data.train_sets is not None:
+        allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
+        faults.append(refused("selector", method.selector, allowed))
+    if (varied := method.ablation) is None:
+        yield from faults
+    elif varied.of in methods:  # else it has a problem of its own
+        yield from (fault for fault in faults if fault.key == varied.factor)
+        if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
+            allowed = f"another value than that of {varied.of!r}"
+            yield refused(varied.factor, method.settings().get(varied.factor), allowed)
+
+
+def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
+    """A method's groups fill a step, and its warm-up ends before the training, whose file `recipe` names."""
+    rollouts, rows = training.sequences_per_step, training.micro_batch_sequences
+    if method.batch is not None:
+        rollouts = method.batch.prompts_per_step * training.group_size
+        if rollouts % rows:
+            allowed = f"a number whose rollouts are a multiple of the micro_batch_sequences, {rows}, of {recipe!r}"
+            yield refused("batch", method.batch.prompts_per_step, allowed)
+            return
+    if method.group_size is not None and rollouts % method.group_size:
+        allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
+        yield refused("group_size", method.group_size, allowed)
+    if training.updates == 1:
+        idle = {"surrogate": method.surrogate is not None, "selector": method.two_updates}
+        for key in (key for key, stated in idle.items() if stated):
+            allowed = f"with updates_per_rollout >= 2 alone, and the training {recipe!r} has one update a rollout batch"
+            yield refused(key, getattr(method, key), allowed)
+    steps = method.batch.steps if method.batch else training.steps
+    if method.warmup is not None and method.warmup >= steps:
+        allowed = f"less than the {steps} steps of the training {recipe!r} (else nothing is selected)"
+        yield refused("warmup_steps", method.warmup, allowed)
+
+
+def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:
+    """A model's micro-batches fill a step of the training, whose file `recipe` names, and it can train its weights."""
+    hardware, rollouts = model.hardware, training.sequences_per_step
+    if hardware is None:
+        if model.dtype != "float32":
+            allowed = "float32, as without `hardware` a model runs on the CPU; or state `hardware` for a GPU"
+            yield refused("dtype", model.dtype, allowed)
+        return
+    together = hardware.gpus * hardware.micro_batch_sequences
+    if rollouts % together:
+        text = f"gpus * micro_batch_sequences = {together} does not divide the {rollouts} rollouts of a step of the "
+        yield Fault("hardware.micro_batch_sequences", f"{text}training {recipe!r}; allowed: a divisor")
+    if hardware.accelerate == "fsdp2" and training.lora is not None:
+        yield refused("hardware.accelerate", "fsdp2", f"one-gpu or ddp, as {recipe!r} trains by lora")
+
+
+def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
+    """A relative path starts at the project's folder and stays in it, by its names and through its links."""
+    if path is None or Path(path).is_absolute():
+        return
+    root = repository(file)
+    if "\0" in path or not Path(os.path.realpath(root / path)).is_relative_to(root):
+        yield refused(key, path, f"a path that stays inside the project's folder {root}, or an absolute one")
+
+
+def has_problems(results: Path) -> bool:
+    """Whether a study's problems are made, in the folder of its results."""
+    files = StudyFiles(results)
+    return files.train_problems.exists() and files.eval_problems.exists()
+
+
+def check_sources(study: Study, root: Path, results: Path) -> None:
+    """Tell what a study names and is not there: its mirror, until its problems are made, local models, stored studies.
+
+    They are looked for before a job starts. What reads only the study or its `results` needs none, nor does loading it.
+
+    Raises:
+        UserError: one line a folder or file; relative ones start at `root`, the repository of the study's file.
+    """
+    mistakes, configs = Mistakes(), root / "configs"
+    named = [
+        (configs / "models" / f"{name}.yaml", "path", model.path, "config.json, tokenizer and *.safetensors")
+        for name, model in study.models.items()
+        if isinstance(model, LocalModel)
+    ]
+    of_study = configs / "studies" / f"{study.name}.yaml"
+    mistakes.add_all(of_study, _check_beside(study, root))
+    if study.data.mirror is not None and not has_problems(results):
+        named.append((of_study, "data.mirror", study.data.mirror, "OWNER/NAME/CONFIG/SPLIT.jsonl"))
+    for file, key, path, content in named:
+        if not (root / path).is_dir():
+            allowed = f"one of {content}, absolute or from the repository's folder"
+            mistakes.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
+    mistakes.raise_if_any()

@@ -1,0 +1,82 @@
+"""Reads `configs/methods/<variant>.yaml`: all keys of a rule, or what the variant is `of` and the key that differs."""
+
+from pathlib import Path
+from typing import Any, get_args
+
+from ict_core.config.methods import Factor, Method
+from ict_core.config.mistakes import Mistakes
+from ict_core.config.section import check_section, read_yaml
+from ict_core.config.selectors import method_schema, selector_sections
+from ict_core.errors import UserError
+
+_MOST = 2  # steps from a variant to a file that states all its keys: the control of an ablation is two from its rule
+
+
+def load_methods(folder: Path) -> dict[str, Method]:
+    """Every variant of a folder like `configs/methods` by name, in the order of the names.
+
+    Raises:
+        UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
+    """
+    files = sorted(folder.glob("*.yaml"), key=lambda file: file.stem)
+    if not files:
+        raise UserError(f"{folder}: no methods; allowed: a folder of files like configs/methods/ict-10.yaml")
+    mistakes = Mistakes()
+    read = {file.stem: read_method(file, mistakes) for file in files}
+    mistakes.raise_if_any()
+    return {name: method for name, method in read.items() if method is not None}
+
+
+def load_method(path: Path) -> Method:
+    """Read and check one variant's file, like `configs/methods/ict-10.yaml`; what it varies lies in the same folder.
+
+    Raises:
+        UserError: something is wrong with it, one line a problem; of a file that is not there, those beside it.
+    """
+    mistakes = Mistakes()
+    method = read_method(path, mistakes)
+    mistakes.raise_if_any()
+    assert method is not None  # a file that was not read has a problem
+    return method
+
+
+def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ()) -> Method | None:
+    """A variant as its file states it, and for the rest as that does which it is `of`; None where a problem was noted.
+
+    `variants` are the files that led here, each `of` the next.
+    """
+    content = read_yaml(file, mistakes)
+    if isinstance(content, dict) and "of" in content:
+        content = _filled(file, content, mistakes, variants)
+    elif isinstance(content, dict) and "ablation" in content:
+        mistakes.refuse(file, "ablation", content["ablation"], "`of`, the variant, with the key that differs")
+        return None
+    own = content.get("selector") if isinstance(content, dict) else None  # whose section is made sooner than the union
+    schema = selector_sections().get(str(own)) or method_schema()
+    return None if content is None else check_section(file, content, schema, mistakes)
+
+
+def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: tuple[Path, ...]) -> Any:
+    """All keys of a variant that states `of`, one other and perhaps its source; None where a problem was noted."""
+    of, own = content["of"], [key for key in content if key not in ("of", "source")]
+    base = _beside(file).get(str(of))
+    if len(own) != 1:
+        mistakes.refuse(file, "of", of, f"with one other key, by which it differs; here are {', '.join(own) or 'none'}")
+    elif own[0] not in get_args(Factor):
+        mistakes.refuse(file, own[0], content[own[0]], f"one of the keys {', '.join(get_args(Factor))} beside `of`")
+    elif base is None:
+        mistakes.refuse(file, "of", of, f"one of {', '.join(_beside(file))}")
+    elif base in (file, *variants):
+        mistakes.refuse(file, "of", of, f"a variant that is not itself of {file.stem!r}")
+    elif len(variants) == _MOST:
+        allowed = f"at most {_MOST} steps to a file without `of`, and {base.stem!r} is one more"
+        mistakes.refuse(variants[0], "of", variants[1].stem, allowed)
+    elif varied := read_method(base, mistakes, (*variants, file)):
+        stated = {own[0]: content[own[0]], "source": content.get("source", varied.source)}
+        return varied.settings() | stated | {"ablation": {"of": of, "factor": own[0]}}
+    return None
+
+
+def _beside(file: Path) -> dict[str, Path]:
+    """The files of its folder by the names of their variants."""
+    return {other.stem: other for other in sorted(file.parent.glob("*.yaml"))}

@@ -1,0 +1,240 @@
+"""`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes.
+
+Every section here that states its `selector` is one of those that a file of methods may hold; nothing else names it.
+"""
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+
+from pydantic import Field
+
+from ict_core.config.methods import EntropyBonus, Method
+from ict_core.config.mistakes import Fault, refused
+from ict_core.config.section import Steps, Weight, is_absent
+from ict_core.store.token_scores import score_name
+
+
+class Percent(Method):
+    """A selector that keeps a share of the tokens."""
+
+    percent: Decimal = Field(gt=0, le=100, description="a number > 0 and <= 100")
+
+    @property
+    def fraction(self) -> Fraction:
+        """`percent` as an exact fraction: 7 % of 100 tokens is 7 tokens, which a float would round up to 8."""
+        return Fraction(self.percent) / 100
+
+    def parameters(self) -> dict[str, Any]:
+        own = super().parameters()
+        return {"fraction": self.fraction, **{key: value for key, value in own.items() if key != "percent"}}
+
+    @classmethod
+    def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
+        percent = float(stated["percent"])
+        return 100 - percent if stated.get("keep") == "rest" else percent
+
+
+def selector_sections() -> dict[str, type[Method]]:
+    """The sections here that state a selector, by it."""
+    sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
+    fields = {kind: kind.model_fields["selector"] for kind in sections}
+    named = {
+        kind: get_args(field.annotation) for kind, field in fields.items() if get_origin(field.annotation) is Literal
+    }
+    return {names[0]: kind for kind, names in named.items()}
+
+
+def method_schema() -> Any:
+    """The type of a file of `configs/methods`: any of the sections here, told apart by `selector`."""
+    sections = list(selector_sections().values())
+    return Annotated[Union[tuple(sections)], Field(discriminator="selector")]  # noqa: UP007
+
+
+class Grpo(Method):
+    """Every response token."""
+
+    selector: Literal["grpo"]
+    entropy_bonus: EntropyBonus | None = Field(default=None, exclude_if=is_absent)  # type: ignore[misc]  # absent: none
+
+    def parameters(self) -> dict[str, Any]:
+        return {}  # the bonus is no part of the rule
+
+
+class HighEntropy(Percent):
+    """The `percent` of the batch's response tokens that have the highest entropy."""
+
+    selector: Literal["high-entropy"]
+    ranks_by: ClassVar[str] = "h1"
+
+
+class Stapo(Method):
+    """All but spurious tokens: positive advantage, probability below tau_p, entropy below its tau_h quantile."""
+
+    selector: Literal["stapo"]
+    tau_p: float = Field(gt=0, lt=1)
+    tau_h: float = Field(gt=0, lt=1)
+
+
+class TopScore(Percent):
+    """The `percent` of the tokens that score highest, or with `keep: rest` all the others.
+
+    ICT scores by js at the reference position within its sequence; its ablations change one of these.
+    """
+
+    selector: Literal["top-score"]
+    score: Literal["js", "kl", "tv", "wasserstein", "h1", "h2", "surprise", "random"]
+    reference: Literal[  # of a divergence
+        "position", "position-zeros", "position-uniform", "leave-one-out", "sequence", "group"
+    ] = "position"  # fmt: skip
+    # among whose tokens the `percent` are the highest; padded: the sequence's and its padding's, which score 0
+    scope: Literal["sequence", "padded", "group", "batch"] = "sequence"
+    # those at or above the lowest of the `percent`, or above the `percent`-th percentile; absent: exactly so many
+    threshold: Literal["ties", "percentile"] | None = Field(default=None, exclude_if=is_absent)
+    keep: Literal["top", "rest"] = "top"
+    warmup_steps: Steps | None = None  # type: ignore[misc]  # absent: the study's
+
+    def faults(self) -> Iterator[Fault]:
+        if self.reference != "position" and self.score != "js":
+            yield refused("reference", self.reference, f"position, as the score is {self.score}")
+        if self.threshold and self.scope == "padded":
+            yield refused("threshold", self.threshold, "nothing, as the scope is padded")
+
+    def parameters(self) -> dict[str, Any]:
+        score = score_name(self.score, self.reference)
+        stated = {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
+        return stated if self.threshold is None else {**stated, "threshold": self.threshold}
+
+
+class Gmts(Percent):
+    """The `percent` of the tokens with the largest H1 |A|, as the paper or as its authors' code ranks them."""
+
+    selector: Literal["gmts"]
+    form: Literal["paper", "code"]
+
+
+class Sign(Method):
+    """Tokens of right and of wrong answers with weights of their own."""
+
+    selector: Literal["sign"]
+    positive: float = Field(ge=0, le=1000)
+    negative: float = Field(ge=0, le=1000)
+
+    def faults(self) -> Iterator[Fault]:
+        if self.positive == self.negative == 0:
+            yield refused("negative", self.negative, "above 0, as positive is 0")
+
+
+class ClipCov(Method):
+    """All but a small share of the tokens, drawn among those whose covariance of ln p and A lies in an interval."""
+
+    selector: Literal["clip-cov"]
+    share: float = Field(gt=0, lt=1)  # of all response tokens
+    low: float = Field(ge=-1e6, le=1e6)
+    high: float = Field(ge=-1e6, le=1e6)
+
+    def faults(self) -> Iterator[Fault]:
+        if self.high <= self.low:
+            yield refused("high", self.high, f"above low = {self.low:g}")
+
+
+class Rsi(Method):
+    """The tokens whose surprisal over their entropy lies in an interval."""
+
+    selector: Literal["rsi"]
+    low: float = Field(ge=0, le=1e6)
+    high: float = Field(gt=0, le=1e6)
+
+    def faults(self) -> Iterator[Fault]:
+        if self.high <= self.low:
+            yield refused("high", self.high, f"above low = {self.low:g}")
+
+
+class Mastered(Method):
+    """All but the tokens of right answers that the model is sure of, while its entropy is low."""
+
+    selector: Literal["mastered"]
+    tau: float = Field(gt=0, lt=1)
+    target_entropy: Weight | None = None  # nats; absent: whatever the entropy
+
+
+class Conflict(Method):
+    """What right and wrong answers of a group begin or end with alike: for the right ones alone, and more."""
+
+    selector: Literal["conflict"]
+    positive: Weight  # weight of a conflict token of a right answer
+
+
+class HorvitzThompson(Method):
+    """Tokens drawn at random, each weighed by one over its probability."""
+
+    selector: Literal["horvitz-thompson"]
+    probability: float = Field(gt=0, le=1)
+
+
+class Quadrant(Method):
+    """The tokens of one sign of the advantage, of high or of low entropy."""
+
+    selector: Literal["quadrant"]
+    sign: Literal["positive", "negative"]
+    entropy: Literal["high", "low"]
+    quantile: float = Field(gt=0, lt=1)  # of H1 over the batch, from which on it is high
+
+
+class AdvantageReweighting(Method):
+    """Every token, with a weight that grows with its probability."""
+
+    selector: Literal["advantage-reweighting"]
+    alpha: float = Field(gt=0, le=1)
+
+
+class Lopti(Method):
+    """Improbable tokens in the first update of a rollout batch, the others in the second."""
+
+    selector: Literal["lopti"]
+    eta: float = Field(gt=0, lt=1)
+    two_updates: ClassVar[bool] = True
+
+
+class OracleDecisions(Method):
+    """The tokens that decide whether a response is right, told by the true steps of generated problems."""
+
+    selector: Literal["oracle-decisions"]
+    known_steps: ClassVar[bool] = True
+
+
+class Stare(Percent):
+    """Every token, the most surprising `percent` of right and of wrong answers with other weights."""
+
+    selector: Literal["stare"]
+    positive: Weight
+    negative: Weight
+    target_entropy: Weight | None = None  # nats; absent: whatever the entropy
+
+    @classmethod
+    def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
+        return None  # it keeps every token, `percent` of them with another weight
+
+
+class EntropyAdvantage(Method):
+    """Every token, its advantage raised by a bounded share of its entropy."""
+
+    selector: Literal["entropy-advantage"]
+    alpha: Weight
+    kappa: float = Field(ge=1, le=1000)
+
+
+class Steer(Method):
+    """Every token, with less weight the more its update would change the entropy."""
+
+    selector: Literal["steer"]
+    form: Literal["exponential", "linear"]
+    lowest: float = Field(gt=0, lt=1)
+    highest: float = Field(ge=1, le=1000)  # of the linear form
+
+
+class CovarianceWeight(Method):
+    """Every token, with less weight the further its covariance of ln p and A lies from zero."""
+
+    selector: Literal["covariance-weight"]

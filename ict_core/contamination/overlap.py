@@ -1,0 +1,199 @@
+"""The overlap of every evaluation set with the training data: which questions share words or shingles, and the counts.
+
+It warns and removes nothing. What it says of a question says nothing of what the base model saw before.
+"""
+
+import json
+import logging
+import math
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ict_core.grading.answers import grade_answer
+from ict_core.grading.boxes import Verdict
+from ict_core.grading.gold import LETTERS
+from ict_core.grading.pool import GradingPool
+from ict_core.store import records
+
+# Words of an n-gram, the fewest that a question must have for its n-gram to be looked for, as shorter ones collide by
+# chance, and the most training questions that an n-gram stands in unless it is boilerplate, which counts for nothing:
+# those of GPT-3's authors (Brown et al. 2020, arXiv:2005.14165, appendix C).
+NGRAM, SHORTEST, COMMON = 13, 8, 10
+SHINGLE = 5  # characters of a shingle
+SIMILAR = 0.8  # the Jaccard similarity from which two questions are near-duplicates (Lee et al. 2022, arXiv:2107.06499)
+
+_TOKEN = re.compile(r"\d+(?:\.\d+)*|[^\W\d_]+|[^\w\s]")  # a number, a word, or a sign
+_PUNCTUATION = frozenset(".,;:!?'\"`$\\‘’“”")
+
+
+def tokens(text: str) -> tuple[str, ...]:
+    """The numbers, words and signs of a text, in lower case and without punctuation.
+
+    Signs that carry mathematics stay (``x + 1`` is not ``x - 1``); what is dropped is whitespace, the underscore,
+    ``.,;:!?``, quotes, dollar signs and backslashes. Unicode is in its compatibility form (NFKC).
+    """
+    pieces = _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    return tuple(piece for piece in pieces if piece not in _PUNCTUATION)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The numbers and words of a text: its :func:`tokens` without the signs, as GPT-3's authors count n-grams."""
+    return tuple(token for token in tokens(text) if token[0].isalnum())
+
+
+def but_for_numbers(text: str) -> tuple[str, ...]:
+    """The :func:`tokens` of a text with every number replaced by 0."""
+    return tuple("0" if token[0].isdigit() else token for token in tokens(text))
+
+
+def _ngrams(sequence: Sequence[str], size: int) -> set[tuple[str, ...]]:
+    return {tuple(sequence[start : start + size]) for start in range(len(sequence) - size + 1)}
+
+
+def overlapping(questions: Sequence[str], training: Iterable[str]) -> list[bool | None]:
+    """Whether each question shares an n-gram of :data:`NGRAM` words with a training question.
+
+    A question of fewer words is one n-gram, the whole of it; with fewer than :data:`SHORTEST` it is not looked for
+    (None). An n-gram in more than :data:`COMMON` training questions does not count.
+    """
+    long_enough = [question if len(question) >= SHORTEST else None for question in map(words, questions)]
+    grams = [None if question is None else _ngrams(question, min(NGRAM, len(question))) for question in long_enough]
+    wanted = set().union(*filter(None, grams))
+    sizes = {len(gram) for gram in wanted}
+    times: Counter[tuple[str, ...]] = Counter()
+    for question in map(words, training):
+        times.update(gram for size in sizes for gram in _ngrams(question, size) if gram in wanted)
+    return [
+        None if grams_of_one is None else any(0 < times[gram] <= COMMON for gram in grams_of_one)
+        for grams_of_one in grams
+    ]
+
+
+def shingles(question: str) -> frozenset[str]:
+    """All stretches of :data:`SHINGLE` characters of the normalised question; a shorter one is a shingle itself."""
+    text = " ".join(tokens(question))
+    return frozenset(text[start : start + SHINGLE] for start in range(max(1, len(text) - SHINGLE + 1)))
+
+
+def similar_pairs(
+    left: Sequence[frozenset[str]], right: Sequence[frozenset[str]], bound: float
+) -> list[tuple[int, int, float]]:
+    """Every pair of sets with a Jaccard similarity of at least `bound`, exactly, without comparing all pairs.
+
+    Sets as similar as that share one of their rarest ``n - ceil(bound * n) + 1`` elements (prefix filtering: Chaudhuri,
+    Ganti and Kaushik 2006; Bayardo, Ma and Srikant 2007), so only pairs that do are compared. No set is empty, and
+    the bound is above 0 and at most 1; a pair is its indices, in whose order they come, and its similarity.
+    """
+    frequency = Counter(element for one in (*left, *right) for element in one)
+
+    def rarest(one: frozenset[str]) -> list[str]:
+        count = len(one) - math.ceil(bound * len(one) - 1e-9) + 1
+        return sorted(one, key=lambda element: (frequency[element], element))[:count]
+
+    holders: dict[str, list[int]] = defaultdict(list)
+    for index, one in enumerate(right):
+        for element in rarest(one):
+            holders[element].append(index)
+    pairs = []
+    for here, one in enumerate(left):
+        for there in sorted({index for element in rarest(one) for index in holders.get(element, ())}):
+            shared = len(one & right[there])
+            similarity = shared / (len(one) + len(right[there]) - shared)
+            if similarity >= bound:
+                pairs.append((here, there, similarity))
+    return pairs
+
+
+_SAME = {"correct": "yes", "wrong": "no"}
+
+
+class Asked(NamedTuple):
+    """A problem as the audit sees it."""
+
+    benchmark: str  # the evaluation or training set
+    problem: str  # its id there
+    question: str  # without options and without the instruction that all prompts share
+    options: tuple[str, ...]  # of a multiple choice, in the order of their letters; else none
+    answer: str  # the gold answer; of a problem with options the right option's text
+
+
+def asked(problems: pd.DataFrame) -> list[Asked]:
+    """The problems of a frame of ``records.PROBLEMS``, in its order."""
+    rows = []
+    columns = (problems[name] for name in ("benchmark", "problem", "question", "options", "answer"))
+    for benchmark, problem, question, written, answer in zip(*columns, strict=True):
+        options = tuple(json.loads(written))
+        meant = options[LETTERS.index(answer)] if options else answer
+        rows.append(Asked(benchmark, problem, question, options, meant))
+    return rows
+
+
+def audit(
+    training: pd.DataFrame, held_out: pd.DataFrame, grading: Mapping[str, Any]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compare the problems held out with those for training; `grading` has `seconds` and `memory_mib` of one answer.
+
+    Returns:
+        Counts of problems, a frame of ``records.CONTAMINATION``, one row a benchmark in the order of `held_out`:
+        `problems`; `training` (problems, of all training sets); `repeated`, whose question and options stand before
+        in the same benchmark; `exact`, whose normalised question is a training question's; `ngram` and `short` (see
+        :func:`overlapping`); `similar`, with a near-duplicate, and `same_answer`, with one that has the same
+        answer too; `but_for_numbers`, whose question is a training question's once all numbers are 0.
+
+        Near-duplicates, a frame of ``records.NEAR_DUPLICATES``, the most similar of a benchmark first: pairs whose
+        :func:`shingles` have a Jaccard similarity of at least :data:`SIMILAR`, hence all exact matches too.
+        `same_answer` is the verdict of the grader of mathematical answers: yes, no, or unknown.
+    """
+    ours, theirs = asked(held_out), asked(training)
+    near = _near_duplicates(ours, theirs, grading)
+    questions = [one.question for one in theirs]
+    exact = {tokens(question) for question in questions}
+    wording = {but_for_numbers(question) for question in questions}
+    shared = overlapping([one.question for one in ours], questions)
+    texts = pd.Series([(one.benchmark, tokens(one.question), *map(tokens, one.options)) for one in ours])
+    flags = pd.DataFrame(
+        {
+            "benchmark": [one.benchmark for one in ours],
+            "problem": [one.problem for one in ours],
+            "problems": True,
+            "repeated": texts.duplicated(),
+            "exact": [tokens(one.question) in exact for one in ours],
+            "ngram": [shares is True for shares in shared],
+            "short": [shares is None for shares in shared],
+            "but_for_numbers": [but_for_numbers(one.question) in wording for one in ours],
+        }
+    )
+    keys = pd.MultiIndex.from_frame(flags[["benchmark", "problem"]])
+    for column, pairs in (("similar", near), ("same_answer", near[near["same_answer"] == "yes"])):
+        flags[column] = keys.isin(pd.MultiIndex.from_frame(pairs[["benchmark", "problem"]]))
+    counts = flags.drop(columns="problem").groupby("benchmark", sort=False).sum().reset_index()
+    return counts.assign(training=len(theirs))[list(records.CONTAMINATION)], near
+
+
+def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
+    """Grade in a worker that logs nothing: a log may not show the options of gated sets."""
+    logging.disable()
+    return grade_answer(text, gold, answer_type)
+
+
+def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
+    held_out, training = ([shingles(one.question) for one in problems] for problems in (ours, theirs))
+    similar = similar_pairs(held_out, training, SIMILAR)
+    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in similar]
+    answers = [(f"\\boxed{{{theirs.answer}}}", ours.answer, "latex") for ours, theirs, _ in pairs]
+    with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
+        verdicts = pool.grade(answers)
+    rows = [
+        (one.benchmark, one.problem, other.benchmark, other.problem, similarity, _SAME.get(verdict.status, "unknown"))
+        for (one, other, similarity), verdict in zip(pairs, verdicts, strict=True)
+    ]
+    near = pd.DataFrame(rows, columns=list(records.NEAR_DUPLICATES))
+    order = {name: place for place, name in enumerate(dict.fromkeys(one.benchmark for one in ours))}
+    ranks = near.assign(order=near["benchmark"].map(order))
+    keys = ["order", "similarity", "problem", "training_set", "training_problem"]
+    return near.loc[ranks.sort_values(keys, ascending=[True, False, True, True, True]).index].reset_index(drop=True)

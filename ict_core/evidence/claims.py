@@ -1,0 +1,138 @@
+"""`configs/claims.yaml`: every claim with the test and the decision rule declared for it, the same in every study."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ict_core.config.mistakes import Fault, refused
+from ict_core.config.section import Name, Section, load_section
+from ict_core.evidence.measures import QUANTITIES
+from ict_core.statistics.schemas import BASE, Metric
+
+Points = Annotated[float, Field(gt=0, le=100)]
+
+
+class DifferenceTest(Section):
+    """`ours` minus `against` in a metric, a value a run, paired by seed.
+
+    `direction` is what the claim says of it: higher or lower than 0, or equal to 0 within the study's margin.
+    """
+
+    kind: Literal["difference"]
+    ours: Name
+    against: tuple[Name, ...] = Field(min_length=1)
+    combine: Literal["mean", "strongest"] | None = None  # of several baselines; one needs none
+    metric: Metric
+    minus_metric: Metric | None = None  # the gain in `metric` less the gain in this one
+    benchmarks: tuple[str, ...] | None = None  # the paper's names; all of them where absent
+    every_model: Literal[True] | None = None  # each model must show it; where absent, their mean
+    direction: Literal["higher", "lower", "equal"]
+
+    def faults(self) -> Iterator[Fault]:
+        if (len(self.against) > 1) != (self.combine is not None):
+            yield refused("combine", self.combine, "mean or strongest for several baselines, and for them only")
+
+
+class Largest(Section):
+    """The largest gain of `ours` over a baseline on one benchmark of one model, corrected for having been searched."""
+
+    kind: Literal["largest"]
+    ours: Name
+    against: tuple[Name, ...] = Field(min_length=1)
+    metric: Metric
+
+
+class Measure(Section):
+    """A quantity of the training log or of the token sample, a value a run: either in a range, or against 0.
+
+    With `minus`, the quantity of that variant's run with the same seed is subtracted.
+    """
+
+    kind: Literal["measure"]
+    quantity: str
+    of: Name
+    minus: Name | None = None
+    within: tuple[float, float] | None = None
+    direction: Literal["higher", "lower"] | None = None
+
+    def faults(self) -> Iterator[Fault]:
+        if self.quantity not in QUANTITIES:
+            yield refused("quantity", self.quantity, f"one of {', '.join(QUANTITIES)}")
+        if (self.within is None) == (self.direction is None):
+            yield refused("direction", self.direction, "either a direction or `within`")
+        if self.within is not None and self.within[0] >= self.within[1]:
+            yield refused("within", list(self.within), "[low, high] with low < high")
+
+
+ClaimId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,99}$")]
+Test = Annotated[DifferenceTest | Largest | Measure, Field(discriminator="kind")]
+
+
+class Claim(Section):
+    """One entry of the ledger."""
+
+    id: ClaimId
+    family: Name  # the claims that answer one question: a correction runs over them
+    after: ClaimId | None = None  # an earlier claim of the family, without whose p below ALPHA this one decides nothing
+    bound_with: ClaimId | None = None  # one that a bound ties to it: where entropies are small both cannot hold
+    statement: str = Field(min_length=1)  # what is claimed, in one sentence
+    source: str = Field(min_length=1)  # where it is claimed or asked
+    paper: str | None = None  # the paper's own figure, in words; absent where it gives none
+    paper_points: Points | None = None  # the claimed effect, for the number of runs that find it
+    test: Test | None = None  # absent where no study can test it yet
+    needs: str | None = None  # what is then missing
+
+    def faults(self) -> Iterator[Fault]:
+        if (self.test is None) == (self.needs is None):
+            yield refused("needs", self.needs, "either a test, or `needs`: what is missing to test it")
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the gates of a study's validity guard it: it compares trainings, or is about what a training does.
+
+        A claim on the tokens that a rule keeps does not need that anything is learned.
+        """
+        return not isinstance(self.test, Measure) or QUANTITIES[self.test.quantity].frame == "log"
+
+
+class ClaimsFile(Section):
+    """The whole ledger."""
+
+    claims: tuple[Claim, ...] = Field(min_length=1)
+
+    def faults(self) -> Iterator[Fault]:
+        seen: dict[str, str] = {}  # families by id
+        ids = [claim.id for claim in self.claims]
+        for index, claim in enumerate(self.claims):
+            if claim.bound_with is not None and claim.bound_with not in ids:
+                yield refused(f"claims[{index}].bound_with", claim.bound_with, f"one of {', '.join(ids)}")
+            if claim.id in seen:
+                yield refused(f"claims[{index}].id", claim.id, "each id once")
+            if claim.after is not None and seen.get(claim.after) != claim.family:
+                allowed = [name for name, family in seen.items() if family == claim.family]
+                earlier = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
+                yield refused(f"claims[{index}].after", claim.after, earlier)
+            seen[claim.id] = claim.family
+
+
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """Read and check the ledger; a UserError has one line a problem."""
+    file: ClaimsFile = load_section(path, ClaimsFile)
+    return file.claims
+
+
+def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], str]:
+    """(variant, baseline, metric) of every difference of the average that the ledger declares, and its claim's family.
+
+    Where several claims name it, that of the first about this difference alone, not about a mean that it is a part of.
+    """
+    pairs: dict[tuple[str, str, str], str] = {}
+    tests = [(claim.test, claim.family) for claim in claims if isinstance(claim.test, DifferenceTest)]
+    for test, family in sorted(tests, key=lambda pair: len(pair[0].against) > 1):
+        if test.minus_metric is None and test.benchmarks is None:
+            for baseline in test.against:
+                if baseline != BASE:
+                    pairs.setdefault((test.ours, baseline, test.metric), family)
+    return pairs

@@ -1,0 +1,161 @@
+"""Can this study tell? Gates on the base, the baseline, its replica, random tokens and the oracle: on no rule tested.
+
+A gate that fails in a model says that nothing can be concluded from that model's comparisons, whatever they show.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ict_core.config.study_file import Validity
+from ict_core.evidence.values import differences_of
+from ict_core.statistics.deciding import p_of_strata, two_one_sided
+from ict_core.statistics.intervals import Estimate, Floats, over_runs, ratio_of_means
+from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, ROUNDING, Metric
+
+PASSED, FAILED, NOT_MEASURED = "passed", "failed", "not measured"
+GAIN, CEILING, KEPT, REPLICA, ORACLE = "gain", "ceiling", "kept", "replica", "oracle"
+_GAINS: Metric = "pass@1"  # in which learning itself is measured
+
+
+class Finding(NamedTuple):
+    """A row of `statistics.VALIDITY`, such as a gate in one model; numbers are shares, of `KEPT` a ratio."""
+
+    gate: str
+    model: str  # empty where no model ran its arms
+    of: str  # what the value is of, in words
+    arms: str = ""  # the variants whose runs enter
+    value: float = math.nan
+    low: float = math.nan  # of the 95 % interval over training runs
+    high: float = math.nan
+    p: float = math.nan  # of the test that decides, where one does
+    seeds: int = 0
+    asked: str = ""  # the declared bounds, in words
+    outcome: str = ""  # of a gate one of the three
+    because: str = ""  # why it is not passed; empty of one that is
+
+
+class _Decision(NamedTuple):
+    value: Estimate
+    p: float
+    enough: bool
+
+
+class _Plan(NamedTuple):
+    """A gate before it is decided."""
+
+    gate: str
+    of: str
+    asked: str
+    fault: str  # what it means where it fails
+    arms: tuple[str, ...]
+    values: Mapping[str, pd.Series | pd.DataFrame]  # of each model that ran the arms: a row a run
+    decide: Callable[[Floats], _Decision]
+
+
+def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Finding]:
+    """Every gate in every model that ran its arms; one row where none did.
+
+    `runs` is a frame of `statistics.schemas.RUNS`; `margin` the study's, a share.
+    """
+    plans = [*_of_learning(validity, runs), *_of_comparing(validity, runs, margin)]
+    return [gate for plan in plans for gate in _decided(plan, set(runs["variant"]))]
+
+
+def failed(found: Sequence[Finding]) -> dict[str, str]:
+    """The models in which gates failed, each with these in words."""
+    names: dict[str, list[str]] = {}
+    for gate in found:
+        if gate.outcome == FAILED:
+            names.setdefault(gate.model, []).append(gate.gate)
+    return {model: f"failed gates of {model}: {', '.join(of_model)}" for model, of_model in names.items()}
+
+
+def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
+    of, arms = plan.of, ", ".join(plan.arms)
+    for model, values in plan.values.items():
+        value, p, enough = plan.decide(values.to_numpy(np.float64))
+        mean, low, high = float(value.mean), float(value.low), float(value.high)
+        because = "" if enough else plan.fault if len(values) > 1 else f"{plan.fault}, as one run cannot show it"
+        outcome = PASSED if enough else FAILED
+        yield Finding(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
+    if not plan.values:
+        missing = [arm for arm in plan.arms if arm not in ran]
+        because = f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)}"
+        yield Finding(plan.gate, "", of, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
+
+
+def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:
+    """A limit that is NaN is none."""
+    return _Decision(value, math.nan, bool(value.mean >= bound - ROUNDING and value.low > lower))
+
+
+def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
+    """The baseline learns, has room left, and keeps learning with few tokens at random."""
+    gain, random = (differences_of(runs, arm, BASE, _GAINS) for arm in (v.baseline, v.random))
+    yield _Plan(
+        GAIN,
+        f"{v.baseline} − {BASE}, {_GAINS}",
+        f"at least {v.gain_points:g} points, lower limit above {v.gain_lower_points:g}",
+        f"{v.baseline} is not shown to learn enough",
+        (v.baseline, BASE),
+        gain,
+        lambda x: _at_least(over_runs(x).of_difference(), v.gain_points / 100, v.gain_lower_points / 100),
+    )
+    most = v.ceiling_percent - v.below_ceiling_points
+    levels = runs[(runs["benchmark"] == AVERAGE) & (runs["metric"] == _GAINS) & (runs["variant"] == v.baseline)]
+    yield _Plan(
+        CEILING,
+        f"{v.baseline}, {_GAINS}",
+        f"at most {most:g}: {v.below_ceiling_points:g} points below the ceiling, {v.ceiling_percent:g}",
+        f"{v.baseline} ends too near the ceiling",
+        (v.baseline,),
+        {str(model): values for model, values in levels.groupby("model", sort=False)["value"]},
+        lambda x: _Decision(over_runs(x).of_share(), math.nan, bool(x.mean() <= most / 100 + ROUNDING)),
+    )
+    both = {m: pd.concat([random[m], gain[m]], axis=1, join="inner") for m in random if m in gain}
+    yield _Plan(
+        KEPT,
+        f"share of the gain of {v.baseline} that {v.random} keeps, {_GAINS}",
+        f"at least {v.kept_share:g}, lower limit above {v.kept_share_lower:g}",
+        f"{v.random} is not shown to keep enough of what {v.baseline} gains: fewer tokens alone cost too much here",
+        (v.random, v.baseline, BASE),
+        {model: values for model, values in both.items() if len(values)},
+        lambda x: _at_least(ratio_of_means(*x.T), v.kept_share, v.kept_share_lower),
+    )
+
+
+def _of_comparing(v: Validity, runs: pd.DataFrame, margin: float) -> Iterator[_Plan]:
+    """Two runs of one method are alike, and a rule that must win does."""
+
+    def alike(x: Floats) -> _Decision:
+        value = over_runs(x).of_difference()
+        p = float(two_one_sided(value.mean, value.se, value.df, -margin, margin))
+        return _Decision(value, p, p < ALPHA)
+
+    def resolved(x: Floats) -> _Decision:
+        value = over_runs(x).of_difference()
+        p = p_of_strata([x], float(value.p))
+        return _Decision(value, p, bool(p < ALPHA and value.mean > 0))
+
+    yield _Plan(
+        REPLICA,
+        f"{v.replica} − {v.baseline}, {v.compared}",
+        f"within ±{100 * margin:g} points by two one-sided tests",
+        f"{v.baseline} with other random numbers is not shown to be equivalent to itself: comparisons are too noisy",
+        (v.replica, v.baseline),
+        differences_of(runs, v.replica, v.baseline, v.compared),
+        alike,
+    )
+    yield _Plan(
+        ORACLE,
+        f"{v.oracle} − {v.oracle_control}, {v.compared}",
+        f"above 0 with p below {ALPHA:g}",
+        "rules of selection cannot be told apart: one that must win is not shown to win, so no rule's null counts",
+        (v.oracle, v.oracle_control),
+        differences_of(runs, v.oracle, v.oracle_control, v.compared),
+        resolved,
+    )

@@ -1,0 +1,247 @@
+"""The ledger: every claim with what this study's runs say about it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence._decide import (
+    NO_OUTCOME,
+    Correction,
+    Outcome,
+    corrected,
+    found,
+    largest,
+    no_value,
+    outcome,
+)
+from ict_core.evidence.claims import Claim, Largest, Measure, Test
+from ict_core.evidence.measures import QUANTITIES
+from ict_core.evidence.values import searched, values_of
+from ict_core.statistics.deciding import (
+    CONTRADICTED,
+    EQUIVALENT,
+    NOT_CONFIRMED,
+    NOT_RESOLVED,
+    NOT_TESTABLE,
+    NOT_TESTED,
+    claim_verdict,
+    detectable,
+    seeds_needed,
+)
+from ict_core.statistics.intervals import Floats
+
+_Tested = tuple[Outcome, dict[str, float], str]  # of a claim's test, each model's mean, and a remark
+POINTS = "points"  # the unit of differences in a metric, whose values are shares
+
+
+@dataclass(frozen=True)
+class LedgerFrames:
+    """The frames that claims are tested on, and what they stand for."""
+
+    runs: pd.DataFrame  # `statistics.schemas.RUNS`
+    quantities: pd.DataFrame  # `statistics.schemas.QUANTITIES`
+    mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
+    failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> these, in words
+    outside: tuple[str, ...] = ()  # the paper's benchmarks whose stand-ins, left without headroom, `mirrors` lacks
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One claim and its verdict.
+
+    `seeds_needed`: runs of each model and arm that would find the claimed effect (the margin where the paper gives no
+    figure) at the corrected level with the declared power; infinite where none would do, NaN where unknown.
+    """
+
+    claim: Claim
+    outcome: Outcome  # `NO_OUTCOME` where it was not tested
+    by_model: dict[str, float]  # each tested model's mean
+    verdict: str  # supported, contradicted, not resolved, not testable here or not tested in this study
+    remark: str  # why it was not tested, or what else a reader must know; may be empty
+    p_adjusted: float = math.nan  # corrected within the claim's family
+    p_equivalence_adjusted: float = math.nan
+    seeds_needed: float = math.nan
+    seeds_needed_seen: float = math.nan  # the same of the effect that was seen
+    detectable: float = math.nan  # the smallest effect that these runs would have found with the declared power
+
+    @property
+    def unit(self) -> str:
+        """`points` (the values are shares of 1), or what the quantity is."""
+        test = self.claim.test
+        return QUANTITIES[test.quantity].unit if isinstance(test, Measure) else POINTS
+
+
+def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
+    """Test every claim that the study can test, corrected within its family (:func:`corrected`). One entry a claim.
+
+    `margin` is the smallest difference of interest, a share; `power` that of `seeds_needed` and `detectable`.
+    """
+    tested = [_tested(claim, frames, margin) for claim in claims]
+    outcomes = [(claim, result[0]) for claim, result in zip(claims, tested, strict=True) if result is not None]
+    corrections, entries = corrected(outcomes), []
+    for claim, result in zip(claims, tested, strict=True):
+        entry = Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
+        if result is not None:
+            entry = _entry(claim, result, corrections[claim.id], margin, power)
+            reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
+            if reasons and claim.guarded:  # no number of it changes
+                entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
+        entries.append(entry)
+    return entries
+
+
+def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
+    """None where there is no test, or nothing to test."""
+    test = claim.test
+    if isinstance(test, Largest):
+        gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
+        if not gains:
+            return None
+        result, place = _decided(claim, gains, margin)
+        by_model: dict[str, float] = {}
+        for (model, _, _), values in gains.items():
+            by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
+        return result, by_model, f"the largest of {len(gains)}: {place}"
+    strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
+    if test is None or not strata:
+        return None
+    arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
+    by_model = {model: float(array.mean()) for model, array in arrays.items()}
+    result, _ = _decided(claim, arrays, margin)
+    if any(np.isnan(array).any() for array in arrays.values()):
+        return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
+    remark = "all paired values are equal: there is no test" if math.isnan(result.p) else ""
+    remark = "one seed: there is no test" if result.seeds == 1 else remark
+    return result, by_model, remark
+
+
+def _decided(claim: Claim, values: Mapping[Any, Floats], margin: float) -> tuple[Outcome, str]:
+    """What a claim's test makes of the values of every model, or of all that it searches; and where the largest is."""
+    assert claim.test is not None
+    if any(np.isnan(array).any() for array in values.values()):
+        return no_value(min(map(len, values.values())), len(values)), ""
+    if isinstance(claim.test, Largest):
+        result, place = largest(values, margin)
+    else:
+        result, place = outcome(claim.test, values, margin), ""
+    if claim.paper_points is not None and claim.paper_points / 100 <= margin:
+        result = replace(result, p_equivalence=math.nan)  # the margin cannot tell the paper's figure from none
+    return result, place
+
+
+def _joined(*remarks: str) -> str:
+    return "; ".join(filter(None, remarks))
+
+
+def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float, power: float) -> Entry:
+    result, by_model, remark = tested
+    effect = result.effect if claim.paper_points is None else claim.paper_points / 100
+    finding = found(result, correction.p, correction.p_equivalence)
+    verdict = claim_verdict(result.predicted, finding)
+    if verdict == CONTRADICTED and finding == EQUIVALENT:
+        remark = _joined(remark, f"within {100 * margin:g} points of 0")
+    alpha, strata = correction.alpha / result.searched, result.strata
+    seeds = [float(seeds_needed(size, result.sd, power, alpha, strata)) for size in (effect, result.estimate)]
+    smallest = float(detectable(result.sd, result.seeds, power, alpha, strata))
+    against_zero = result.predicted != EQUIVALENT
+    if against_zero:
+        remark = _joined(remark, _seen(finding, smallest, verdict, claim))
+    same = f"the same runs as {correction.same}, counted once" if correction.same else ""
+    seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
+    p, p_equivalence = correction.p, correction.p_equivalence
+    return Entry(claim, result, by_model, verdict, _joined(remark, same), p, p_equivalence, seeds[0], seen, smallest)
+
+
+def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
+    """What there is to say of a difference from 0 that was not found."""
+    if verdict != NOT_RESOLVED or math.isnan(smallest):
+        return ""
+    if finding == NOT_CONFIRMED:
+        return "seen, and not confirmed after the correction"
+    of_points = not isinstance(claim.test, Measure)
+    if of_points and smallest > 1:
+        return "none seen, and not even 100 points would have been found"
+    size = f"{100 * smallest:.1f} points" if of_points else f"{smallest:.2g}"
+    return f"none seen: {size} or more would have been found"
+
+
+def _absence(claim: Claim, frames: LedgerFrames) -> str:
+    """Why a claim was not tested."""
+    if claim.needs is not None:
+        return f"needs {claim.needs}"
+    ran = set(frames.runs["variant"])
+    missing = [variant for variant in variants_of(claim.test) if variant not in ran]
+    if missing:
+        return f"without {', '.join(missing)}"
+    named = getattr(claim.test, "benchmarks", None)
+    if named and set(named) <= set(frames.outside):
+        return "its benchmarks leave the base model no headroom"
+    if isinstance(claim.test, Measure):
+        return "no run has the quantity of both arms, as where no forks are known"
+    return "no model ran both arms on its benchmarks"
+
+
+def variants_of(test: Test | None) -> list[str]:
+    """The variants that a test is about, the compared one first; none without a test."""
+    if isinstance(test, Measure):
+        return [test.of, *([test.minus] if test.minus else [])]
+    return [test.ours, *test.against] if test is not None else []
+
+
+def describe(claim: Claim) -> str:
+    """The declared test in words, such as "ict-10 − grpo, pass@4, average: higher"."""
+    test = claim.test
+    if test is None:
+        return "none"
+    if isinstance(test, Measure):
+        rule = f"within {test.within[0]:g} to {test.within[1]:g}" if test.within else f"{test.direction} than 0"
+        of = test.of if test.minus is None else f"{test.of} − {test.minus}"
+        return f"{test.quantity.replace('_', ' ')} of {of}: {rule}"
+    others = ", ".join(test.against)
+    if isinstance(test, Largest):
+        return f"largest {test.ours} − {others} on one benchmark, {test.metric}: higher than 0"
+    if test.combine:
+        others = f"{test.combine} of {others}"
+    metric = test.metric if test.minus_metric is None else f"{test.metric} less {test.minus_metric}"
+    place = "average" if test.benchmarks is None else " and ".join(test.benchmarks)
+    scope = ", every model" if test.every_model else ""
+    rule = "equal within the margin" if test.direction == "equal" else f"{test.direction} than 0"
+    return f"{test.ours} − {others}, {metric}, {place}{scope}: {rule}"
+
+
+def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The entries as JSON-able values; a number that does not exist is null."""
+
+    def number(value: float) -> float | str | None:
+        if math.isinf(value):
+            return "unbounded"
+        return None if math.isnan(value) else float(f"{value:.10g}")
+
+    return [
+        {
+            "id": entry.claim.id,
+            "statement": entry.claim.statement,
+            "source": entry.claim.source,
+            "paper": entry.claim.paper,
+            "family": entry.claim.family,
+            "test": describe(entry.claim),
+            "verdict": entry.verdict,
+            "remark": entry.remark,
+            "unit": "share" if entry.unit == POINTS else entry.unit,
+            **{name: number(getattr(entry.outcome, name)) for name in ("estimate", "low", "high", "p")},
+            "by_model": {model: number(mean) for model, mean in entry.by_model.items()},
+            "models": list(entry.by_model),
+            "seeds": entry.outcome.seeds,
+            "p_adjusted": number(entry.p_adjusted),
+            "p_equivalence": number(entry.outcome.p_equivalence),
+            "p_equivalence_adjusted": number(entry.p_equivalence_adjusted),
+            "seeds_needed": number(entry.seeds_needed),
+            "seeds_needed_seen": number(entry.seeds_needed_seen),
+            "detectable": number(entry.detectable),
+        }
+        for entry in entries
+    ]

@@ -1,0 +1,72 @@
+"""How a training went wrong, from its log: each fault with a number and the step from which it shows."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ict_core.statistics.intervals import Floats
+from ict_core.statistics.schemas import CELL
+
+SOLVED = 0.9  # a mean reward from which few groups have an advantage, as it should be
+MOSTLY_WRONG = 0.5  # a mean reward below which a policy without entropy has stopped too early
+RUN_FAULTS = ("model", "variant", "seed", "fault", "value", "step")
+"""Of :func:`run_faults`: `value` is what `fault` says in words, `step` the first from which it holds to the end."""
+
+
+class _Course(NamedTuple):
+    """A quantity over the steps of a run, as the mean of a window of an eighth of them, and its start."""
+
+    windows: Floats  # at each step, of the steps up to it
+    start: float  # of the first window that is full
+
+    @classmethod
+    def of(cls, values: pd.Series) -> "_Course":
+        width = max(2, len(values) // 8)
+        windows = values.astype(float).rolling(width, min_periods=1).mean().to_numpy()
+        return cls(windows, float(windows[min(width, len(windows)) - 1]))
+
+
+def run_faults(log: pd.DataFrame) -> pd.DataFrame:
+    """Every fault of every run in a frame of `records.STUDY_LOG`; of :data:`RUN_FAULTS`.
+
+    A fault is one that holds at the end of the run. The bounds are rules of thumb, not tests:
+
+    * the reward fell by more than 0.05, or no group of the last eighth has an advantage while the reward is below
+      :data:`SOLVED` (dead groups; at 80 % or more);
+    * entropy H1 is below a tenth of its start while the reward is below :data:`MOSTLY_WRONG` (collapse), or above 1.25
+      of it (explosion; learning lowers it);
+    * responses are longer than 1.5 of their start and the reward is not above it by 0.02 (length hacking), or more
+      than 10 % are cut at the longest length allowed (truncation);
+    * the divergence from the model that sampled the first batch is above 0.5 nats a token and ten times its median.
+    """
+    rows = [
+        (*cell, *fault) for cell, run in log.groupby(CELL, sort=False) for fault in _of_run(run.sort_values("step"))
+    ]
+    return pd.DataFrame(rows, columns=list(RUN_FAULTS))
+
+
+def _of_run(run: pd.DataFrame) -> Iterator[tuple[str, float, int]]:
+    steps = run["step"].to_numpy()
+    reward, dead = _Course.of(run["reward"]), _Course.of(run["zero_advantage_share"])
+    entropy, length = _Course.of(run["h1"]), _Course.of(run["length_mean"])
+    truncated, kl = _Course.of(run["truncated_share"]), _Course.of(run["kl"])
+    change = entropy.windows / entropy.start
+    usual = np.nanmedian(kl.windows) if np.isfinite(kl.windows).any() else np.nan
+    for name, value, holds in (
+        ("reward lower than at the start, by", reward.start - reward.windows, reward.windows < reward.start - 0.05),
+        ("share of groups without an advantage", dead.windows, (reward.windows < SOLVED) & (dead.windows >= 0.8)),
+        ("entropy, of its start", change, (reward.windows < MOSTLY_WRONG) & (change < 0.1)),
+        ("entropy, of its start", change, change > 1.25),
+        (
+            "length, of its start, without a higher reward",
+            length.windows / length.start,
+            (length.windows > 1.5 * length.start) & (reward.windows < reward.start + 0.02),
+        ),
+        ("share of responses cut", truncated.windows, truncated.windows > 0.1),
+        ("divergence from the first policy, nats a token", kl.windows, (kl.windows > 0.5) & (kl.windows > 10 * usual)),
+    ):
+        if holds[-1]:
+            first = len(holds) - int(np.argmin(holds[::-1])) if not holds.all() else 0
+            yield name, float(value[-1]), int(steps[first])

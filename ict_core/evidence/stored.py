@@ -1,0 +1,262 @@
+"""What a results folder says of its study: the settings (`study.json`), the frames, and whether its jobs are alike."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ict_core.config.comparison import ABSENT
+from ict_core.config.methods import Method
+from ict_core.config.selectors import selector_sections
+from ict_core.config.study_file import Validity
+from ict_core.errors import UserError
+from ict_core.process.machine import hardware_class
+from ict_core.statistics.design import Design
+from ict_core.statistics.headroom import with_headroom
+from ict_core.statistics.metrics import ungraded
+from ict_core.statistics.schemas import BASE, STATISTICS
+from ict_core.store import records
+from ict_core.store.layout import LEARNING_CURVE, StudyFiles
+from ict_core.store.manifests import read_manifest
+
+MEASURED = {
+    "scores": records.SCORES,
+    "shared_rate_scores": records.SCORES,  # of the cells again at one learning rate for all; empty without a tuning
+    "tuning": records.TUNING,
+    "log": records.STUDY_LOG,
+    LEARNING_CURVE: records.STUDY_LEARNING_CURVE,  # of a study that states one
+    "tokens": records.STUDY_TOKENS,
+    "shadow": records.STUDY_SHADOW,
+    "overlap": records.STUDY_OVERLAP,
+    "compute": records.COMPUTE,
+    "contamination": records.CONTAMINATION,
+    "near_duplicates": records.NEAR_DUPLICATES,
+}
+_SHOWN = 4
+ONE_BASE = "All trainings of a model began with one base model: intervals and tests do not speak for another one."
+
+
+class ArmVariation(NamedTuple):
+    """A variant beside the one that it varies."""
+
+    of: str  # that one, or the first baseline where the variant declares none
+    factor: str | None  # the key by which it differs, as declared; None where none is
+    different: tuple[tuple[str, Any, Any], ...]  # every key in which the trainings differ, its value in `of` and here
+    equal: int  # the number of all other keys
+
+    def values(self) -> tuple[Any, Any]:
+        """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's.
+
+        Of a section every key with its value, in one text.
+        """
+        pairs = {key: (of, value) for key, of, value in self.different}
+        own = f"method.{self.factor}"
+        parts = {key.removeprefix(f"{own}."): pair for key, pair in pairs.items() if key.startswith(f"{own}.")}
+        if not parts:
+            return pairs.get(f"training.{self.factor}") or pairs[own]
+        sides = [{key: pair[side] for key, pair in parts.items() if pair[side] != ABSENT} for side in (0, 1)]
+        of, value = (", ".join(f"{key} {stated}" for key, stated in side.items()) or ABSENT for side in sides)
+        return of, value
+
+
+def words(value: object) -> str:
+    """A configured value as a reader sees it."""
+    return "none" if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that tables, figures and claims are made by."""
+
+    name: str  # the study's
+    note: str  # a sentence that every table, figure and page shows
+    variants: tuple[str, ...]  # that were trained, in the study's order
+    shared: tuple[str, ...]  # what the main figures show: those that the study names, else those that every model ran
+    baselines: tuple[str, ...]  # the variants that every other one is compared with
+    mirrors: dict[str, str]  # for each benchmark, in order, the paper's benchmark whose place it takes
+    margin: float  # the smallest difference of interest, a share
+    power: float  # of the smallest detectable difference and of the seeds needed
+    arms: dict[str, ArmVariation]  # variant -> what it varies
+    design: Design  # what the scores must hold
+    whole: Mapping[str, Any]  # everything else that was configured, as written in the file
+    validity: Validity | None = None  # the gates that tell whether it can tell; None: it declares none
+
+    @property
+    def scope(self) -> str:
+        """What the intervals and tests speak for, where that is not new base models."""
+        bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
+        if min(bases.values()) > 1:
+            return ""
+        real = f"{self.real_models[0].upper()}{self.real_models[1:]}. " if self.real_models else ""
+        return f"{real}{ONE_BASE}"
+
+    @property
+    def real_models(self) -> str:
+        """How many models and runs the study speaks of, where its models come from elsewhere; else empty."""
+        kinds = [model["kind"] for model in self.whole["models"].values()]
+        if "pretrained-from-scratch" in kinds:
+            return ""
+        runs = sum(variant != BASE for _, variant, _ in self.design.cells)
+        numbers = {"real model": len(kinds), "training run": runs}
+        return ", ".join(f"one {name}" if n == 1 else f"{n} {name}s" for name, n in numbers.items())
+
+    @property
+    def recipe_rate(self) -> float:
+        """The learning rate of the recipe, which all variants share but for their own."""
+        return float(self.whole["training"]["learning_rate"])
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """The percent of the tokens that a rule keeps by its own parameter, by variant, of the rules that have one.
+
+        Without the variants that vary another thing than the share or the score of a rule.
+        """
+        percents: dict[str, float] = {}
+        for variant in self.variants:
+            stated = self.whole["methods"][variant]
+            percent = selector_sections().get(stated["selector"], Method).percent_kept(stated)
+            factor = (stated.get("ablation") or {}).get("factor")
+            if percent is not None and factor in (None, "keep", "percent", "score"):
+                percents[variant] = int(percent) if percent.is_integer() else percent
+        return percents
+
+
+class Stored:
+    """The frames of one study by name, each read when it is first asked for.
+
+    `stored` is the folder with the files `StudyFiles.measured`, `results` the one that the statistics stage wrote into.
+    """
+
+    def __init__(self, stored: Path, results: Path | None = None) -> None:
+        self._files, self._made = StudyFiles(stored), StudyFiles(results) if results is not None else None
+        self.frame = cache(self._read)
+
+    @property
+    def settings(self) -> Settings:
+        """The study's settings; UserError where the file that `ict settings` wrote is missing or lacks a key."""
+        path = self._files.settings
+        try:
+            whole = read_manifest(path)
+            variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
+            arms = {variant: whole["arms"][variant] for variant in variants if variant in whole["arms"]}
+            validity = whole["evidence"].get("validity")
+            return Settings(
+                name=whole["study"],
+                note=whole["note"],
+                variants=variants,
+                shared=tuple(whole["shown"]),
+                baselines=tuple(whole["baselines"]),
+                mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
+                margin=whole["evidence"]["margin_points"] / 100,
+                power=whole["evidence"]["power"],
+                arms={
+                    variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
+                    for variant, arm in arms.items()
+                },
+                design=Design.of(whole),
+                whole=whole,
+                validity=None if validity is None else Validity.model_validate_json(json.dumps(validity)),
+            )
+        except KeyError as error:
+            raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error
+        except (TypeError, ValueError, AttributeError) as error:
+            raise UserError(f"{path}: not as `ict settings` writes it ({error}); let it write the file anew") from error
+
+    @cached_property
+    def note(self) -> str:
+        """What every table says of the study: its own note, what its intervals leave out, what could not be graded.
+
+        And whether it is mixed.
+        """
+        lost = ungraded(self.frame("scores"), self.averaged)
+        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, lost, self.mixed]))
+
+    @cached_property
+    def averaged(self) -> list[str]:
+        """The benchmarks that the average is over: all, or by the rule that the study declares those with headroom."""
+        validity = self.settings.validity
+        if validity is None or validity.headroom_points is None:
+            return list(self.settings.mirrors)
+        return with_headroom(self.frame("scores"), validity.headroom_points / 100)
+
+    @property
+    def outside(self) -> str:
+        """A sentence that names the benchmarks outside of the average, if there are any, else an empty text."""
+        names = [name for name in self.settings.mirrors if name not in self.averaged]
+        return f"Outside of the average, as they leave the base model no headroom: {', '.join(names)}." if names else ""
+
+    @cached_property
+    def mixed(self) -> str:
+        """A sentence if the study's jobs are of several kinds, else an empty text."""
+        return mixture_note(read_manifest(self._files.manifest))
+
+    def _read(self, name: str) -> pd.DataFrame:
+        """One of :data:`MEASURED` or of `statistics.STATISTICS`; UserError where there is none, or of another one."""
+        if name in MEASURED:
+            return records.read_frame(self._files.frame(name), MEASURED[name])
+        if name in STATISTICS and self._made is not None:
+            return records.read_frame(self._made.statistics(name), STATISTICS[name])
+        raise UserError(f"frame {name!r} is unknown; allowed: {', '.join([*MEASURED, *STATISTICS])}")
+
+
+def mixture_note(manifest: Mapping[str, Any]) -> str:
+    """A sentence for every table of what the jobs in a study's manifest do not have in common; empty if nothing.
+
+    * Code: a file of the library that two jobs loaded in different states. A file that neither loaded does not count.
+    * Packages, and Python: of any two jobs.
+    * Hardware: processor (of native numerics) and kinds of GPU of two jobs of one stage that computed something; how
+      many cores or GPUs a job had does not count.
+    * A working tree with changes that no commit holds.
+    """
+    states = defaultdict(set)
+    for loaded in manifest["loaded"]:
+        for file, state in loaded.items():
+            states[file].add(state)
+    files = sorted(file for file, hashes in states.items() if len(hashes) > 1)
+    environments = [{"Python": e["python"], **e["packages"]} for e in manifest["environments"]]
+    names = sorted({name for packages in environments for name in packages})
+    versions = {name: {packages.get(name) or "none" for packages in environments} for name in names}
+    packages = [f"{name} {' and '.join(sorted(several))}" for name, several in versions.items() if len(several) > 1]
+    different = {"code": files, "packages": packages, "hardware": _hardware(manifest)}
+    faults = []
+    for kind, found in different.items():
+        more = [f"and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else []
+        if found:
+            faults.append(f"different {kind} ({', '.join([*found[:_SHOWN], *more])})")
+    if any(source["dirty"] for source in manifest["sources"]):
+        faults.append("a working tree with changes that no commit holds")
+    return f"Mixed study: its jobs come from {'; '.join(faults)}." if faults else ""
+
+
+def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """What a study's jobs come from, in words: commit, packages with Python, hardware."""
+    environments = manifest["environments"]
+    commits = sorted({str(source["commit"])[:12] for source in manifest["sources"]})
+    versions = {f"{name} {version}" for e in environments for name, version in e["packages"].items()}
+    pythons = {f"Python {e['python']}" for e in environments}
+    machines = {name for job in manifest["jobs"] for name in _classes_of(manifest, job)}
+    return {
+        "commit": " and ".join(commits),
+        "packages": ", ".join(sorted(pythons | versions)),
+        "hardware": " and ".join(sorted(machines)),
+    }
+
+
+def _classes_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> set[str]:
+    """The hardware of a job, and of the machines on which a training began."""
+    machine = manifest["environments"][job["environment"]]["platform"]
+    last = hardware_class(machine, manifest["processes"][job["process"]])
+    return {", ".join(kinds) for kinds in (last, *(m["hardware"] for m in job.get("earlier_machines", [])))}
+
+
+def _hardware(manifest: Mapping[str, Any]) -> list[str]:
+    classes: dict[str, set[str]] = defaultdict(set)
+    for job in manifest["jobs"]:
+        if job["stage"] != "generate" or job["tokens"]:  # else all was reused
+            classes[job["stage"]] |= _classes_of(manifest, job)
+    return [f"{stage}: {' or '.join(sorted(several))}" for stage, several in classes.items() if len(several) > 1]

@@ -1,0 +1,107 @@
+"""What a study says of its own validity: the gates, and beside them headroom, rates at an edge, and power."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ict_core.evidence.claims import Measure
+from ict_core.evidence.gates import Finding, failed, gates
+from ict_core.evidence.ledger import Entry, LedgerFrames
+from ict_core.evidence.stored import Settings, Stored
+from ict_core.evidence.tuning import remarks
+from ict_core.statistics.headroom import HEADROOM_METRIC
+from ict_core.statistics.intervals import over_runs
+from ict_core.statistics.schemas import AVERAGE, BASE, VALIDITY
+
+DECLARED, HEADROOM, RATE, DETECTABLE = "declared", "headroom", "rate", "detectable"
+BEFORE, AFTER, UNKNOWN = "before the runs", "declared after the runs", "not known"
+INSIDE, OUTSIDE = "in the average", "outside of the average"
+_ALL = "all"  # in the place of a model
+
+
+def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame) -> LedgerFrames:
+    """What a study's claims are tested on: the benchmarks that count, the gates that failed."""
+    settings = study.settings
+    mirrors = {name: paper for name, paper in settings.mirrors.items() if name in study.averaged}
+    outside = tuple(paper for name, paper in settings.mirrors.items() if name not in mirrors)
+    found = gates(settings.validity, runs, settings.margin) if settings.validity else []
+    return LedgerFrames(runs, quantities, mirrors, failed(found), outside)
+
+
+def validity_frame(
+    study: Stored, runs: pd.DataFrame, entries: Sequence[Entry], declared: Mapping[str, Any] | None
+) -> pd.DataFrame:
+    """`statistics.VALIDITY`; empty of a study that declares no gates.
+
+    Args:
+        study: the study; its scores and tuning are read.
+        runs: `statistics.schemas.RUNS`.
+        entries: the ledger's, for the differences that would have been found.
+        declared: of the study's manifest, what `store.declared` recorded; None where nothing is.
+    """
+    settings = study.settings
+    rows: list[Finding] = []
+    if settings.validity is not None:
+        rows = [
+            _declared(declared),
+            *gates(settings.validity, runs, settings.margin),
+            *_headroom(settings, runs, study.averaged),
+            *_rates(study.frame("tuning")),
+            *_detectable(settings, entries),
+        ]
+    return pd.DataFrame(rows, columns=list(VALIDITY)).astype({n: kind for n, kind in VALIDITY.items() if kind != "str"})
+
+
+def _declared(record: Mapping[str, Any] | None) -> Finding:
+    """Whether gates, claims and analysis were committed before the runs."""
+    record = record or {}
+    what, after = ", ".join(record.get("files", {})), record.get("after")
+    if after:
+        return Finding(DECLARED, _ALL, what, outcome=AFTER, because=f"changed after a run began: {', '.join(after)}")
+    if after is None:
+        because = "a run's commit is not in the repository" if record else "the manifest does not record it"
+        return Finding(DECLARED, _ALL, what, outcome=UNKNOWN, because=because)
+    return Finding(DECLARED, _ALL, what, outcome=BEFORE, because=f"commit {record['commit'][:12]}")
+
+
+def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:
+    """The base models' pass@1 and pass@4 on every benchmark, and whether it counts in the average."""
+    assert settings.validity is not None
+    room = settings.validity.headroom_points
+    bases = runs[(runs["variant"] == BASE) & (runs["benchmark"] != AVERAGE)]
+    for (model, benchmark, metric), rows in bases.groupby(["model", "benchmark", "metric"], sort=False):
+        if metric not in ("pass@1", HEADROOM_METRIC):
+            continue
+        value = over_runs(rows["value"].to_numpy(np.float64)).of_share()
+        mean, low, high = (float(x) for x in (value.mean, value.low, value.high))
+        asked = f"at most {100 - room:g} on every model" if room is not None and metric == HEADROOM_METRIC else ""
+        outcome = INSIDE if benchmark in averaged else OUTSIDE
+        what = f"{benchmark}, {metric} of {BASE}"
+        yield Finding(HEADROOM, str(model), what, BASE, mean, low, high, math.nan, len(rows), asked, outcome)
+
+
+def _rates(tuning: pd.DataFrame) -> Iterator[Finding]:
+    """The arms of whose learning rate something must be said: it lies at an edge of those tried, or none gains."""
+    for (model, variant), remark in remarks(tuning).items():
+        if remark:
+            rows = tuning[(tuning["model"] == model) & (tuning["variant"] == variant) & tuning["chosen"]]
+            chosen, seeds = float(rows["rate"].iloc[0]), rows["seed"].nunique()
+            yield Finding(RATE, model, f"learning rate of {variant}", value=chosen, seeds=seeds, outcome=remark)
+
+
+def _detectable(settings: Settings, entries: Sequence[Entry]) -> Iterator[Finding]:
+    """Of each family the smallest difference in points that its claims' runs would have found after the correction."""
+    families: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if not isinstance(entry.claim.test, Measure) and not np.isnan(entry.detectable):
+            families.setdefault(entry.claim.family, []).append(entry)
+    for family, members in families.items():
+        sizes = [entry.detectable for entry in members]
+        text = f"smallest difference found in the family {family}"
+        limits = float(np.median(sizes)), min(sizes), max(sizes)
+        seeds = min(entry.outcome.seeds for entry in members)
+        outcome = f"with power {settings.power:g}, median and range of {len(sizes)} claims"
+        yield Finding(DETECTABLE, _ALL, text, "", *limits, seeds=seeds, outcome=outcome)

@@ -1,0 +1,75 @@
+"""What a figure's module declares, and every figure by its name. Only drawing imports its module, and matplotlib."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ict_core.evidence.declarations import Shown, read_declarations
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureDeclaration(Shown):
+    """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
+
+    The frames are those of `inputs`, from `evidence.Stored`; none is changed. `variants` are those to show, in the
+    legend's order or from top to bottom; those without rows, such as base in a log, are left out. A study that
+    has nothing to draw gets `figures.sentence`; a UserError says that none of the variants has rows, or that a frame
+    lacks the average.
+    """
+
+    caption: str  # what is drawn, and what its bands and intervals speak for
+    settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept"], ...] = ()  # of the study, that it draws
+    needs: str = ""  # the key of a study's file without which there is no such figure
+
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from ict_core.evidence.stored import Stored
+
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the module here that draws it
+_OF_SCORES = {"runs", "levels", "contrasts"}
+
+
+def figures_of(settings: Mapping[str, Any]) -> dict[str, FigureDeclaration]:
+    """The figures that a study has, by what it states."""
+    return {name: shown for name, shown in FIGURES.items() if not shown.needs or settings.get(shown.needs)}
+
+
+def reads(name: str) -> list[str]:
+    """The frames that a figure reads, its note included."""
+    inputs = FIGURES[name].inputs
+    return [*inputs, *(["scores"] if _OF_SCORES & set(inputs) else [])]
+
+
+def draw(name: str, study: "Stored") -> "Figure":
+    """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
+
+    Raises:
+        UserError: a frame is missing or broken, or as :class:`FigureDeclaration` says.
+    """
+    declared = FIGURES[name]
+    settings: dict[str, Any] = {"variants": study.settings.shared}
+    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
+    return drawn(name, study, declared.inputs, **settings)
+
+
+def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) -> "Figure":
+    """What a module draws of a study's frames of these names."""
+    from matplotlib import rc_context  # here, as titles and inputs are read at every start
+
+    from ict_core.figures.panels import RC
+
+    with rc_context(RC):
+        figure: Figure = import_module(f"ict_core.figures.{module}").draw(*map(study.frame, frames), **settings)
+    return figure
+
+
+def note(name: str, study: "Stored") -> str:
+    """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
+    from ict_core.statistics.metrics import ungraded  # as above
+
+    told = ungraded(study.frame("scores")).replace("`", "") if "scores" in reads(name) else ""
+    return " ".join(filter(None, [study.settings.note, told]))

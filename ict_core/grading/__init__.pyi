@@ -1,9 +1,0 @@
-from ._answers import Item as Item
-from ._answers import grade_answer as grade_answer
-from ._boxes import Verdict as Verdict
-from ._boxes import last_box as last_box
-from ._gold import LETTERS as LETTERS
-from ._gold import refusal as refusal
-from ._grade import grade_completions as grade_completions
-from ._math import load_math_verify as load_math_verify
-from ._pool import GradingPool as GradingPool

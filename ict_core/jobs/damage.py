@@ -1,0 +1,87 @@
+"""Outputs of a study that do not hold what was written into them, by the checksums in manifests and frames."""
+
+import os
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from ict_core.errors import Damaged, UserError
+from ict_core.store.files import remove
+from ict_core.store.layout import MANIFEST, CellFiles, StudyFiles, cell_folder, checkpoints_folder
+from ict_core.store.manifests import check_output, read_manifest
+
+_ASIDE = ".damaged"
+_NOT_READ = (_ASIDE, ".partial", checkpoints_folder(Path("train")).suffix)  # endings of what is no output
+_FRAMES = {  # by the name of a manifest: the frame that it states, and under which key
+    CellFiles(Path()).generation.name: (CellFiles(Path()).completions.name, "completions_sha256"),
+    CellFiles(Path()).grading.name: (CellFiles(Path()).grades.name, "grades_sha256"),
+}
+
+
+def damaged(results: Path) -> dict[Path, str]:
+    """The outputs in a study's folder that do not hold what was written, each with what is wrong with it.
+
+    Every manifest and every frame with a checksum is read. What another file's manifest vouches for (the files of a
+    checkpoint, completions, grades) is read only if it was changed after that manifest was written: an older change is
+    seen by the job that reads the file. What has no checksum (tables, figures, pages) is not seen. OSError: this user
+    may not read a file, or the disk fails.
+    """
+    faults: dict[Path, str] = {}
+    for check in _checks(results):
+        try:
+            check()
+        except Damaged as error:
+            faults[error.output] = str(error)
+        except UserError:  # without a checksum, as another version's: what reads it says so
+            continue
+    return faults
+
+
+def set_aside(output: Path) -> Path:
+    """Give an output the further ending ``.damaged``, in place of an earlier one of that name; the new path."""
+    aside = output.with_name(output.name + _ASIDE)
+    remove(aside)
+    output.rename(aside)
+    return aside
+
+
+def _checks(results: Path) -> Iterator[Callable[[], object]]:
+    study, cells = StudyFiles(results), cell_folder("*", "*", "*")
+    patterns = (study.cell(cells).train, study.base_model("*", "*"), study.fetched_model("*"))
+    checkpoints = {folder for pattern in patterns for folder in results.glob(str(pattern.relative_to(results)))}
+    passed_over = {*checkpoints, study.logs, study.trackers("")}
+    yield from (partial(_check_checkpoint, folder) for folder in sorted(checkpoints))
+    for top, folders, files in os.walk(results):
+        here = [Path(top, name) for name in sorted(folders + files) if not name.endswith(_NOT_READ)]
+        folders[:] = [path.name for path in here if path.name in folders and path not in passed_over]
+        for path in here:
+            if path.suffix == ".json":
+                yield partial(_check_manifest, path)
+            elif path.suffix == ".parquet":
+                yield partial(_check_frame, path)
+
+
+def _check_checkpoint(folder: Path) -> None:
+    manifest = folder / MANIFEST
+    if not manifest.is_file():
+        raise Damaged(f"{folder}: no checkpoint with its manifest", folder)
+    check_output(folder, folder, since=manifest.stat().st_mtime)
+
+
+def _check_manifest(path: Path) -> None:
+    stated = read_manifest(path)
+    name, key = _FRAMES.get(path.name, ("", ""))
+    frame = path.with_name(name) if name else path
+    if frame.exists() and frame.stat().st_mtime > path.stat().st_mtime and _hash(frame) != stated[key]:
+        raise Damaged(f"{frame}: its content is not what {path.name} says", frame)
+
+
+def _check_frame(path: Path) -> None:
+    if not any(path.name == frame and path.with_name(manifest).exists() for manifest, (frame, _) in _FRAMES.items()):
+        _hash(path)
+
+
+def _hash(frame: Path) -> str:
+    from ict_core.store.records import checked_hash  # here, as pandas takes long to import
+
+    return checked_hash(frame)

@@ -1,0 +1,126 @@
+"""How far a study is, read from its files alone: by its cells' outputs, its logs and their locks, and its checksums."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tabulate import tabulate
+
+from ict_core.jobs.causes import cause, last_lines
+from ict_core.jobs.damage import damaged
+from ict_core.process.job_log import Reading, is_held, read
+from ict_core.store.layout import BASE_VARIANT, StudyFiles
+
+if TYPE_CHECKING:
+    from ict_core.config.study import Study
+    from ict_core.config.study_file import Cell
+
+
+class Status(NamedTuple):
+    """How far a cell is, or a job that belongs to none.
+
+    Its state is `done`; `stored` (on its own, not run here); `trained`, `generated`, `waiting`: what it has, its next
+    job not begun; or of that job `running`, `failed` (its log says why) or `missing` (not all outputs are there, and
+    the log tells of no error: they were deleted, or a cluster has the job). A damaged file is one `damaged` of no cell.
+    """
+
+    cell: "Cell | None"  # None for a job of none
+    state: str
+    stage: str = ""  # the job that is next or under way, by its rule; none once done
+    note: str = ""  # why a job has failed, which outputs are missing, or what is wrong with a file
+    reading: Reading | None = None  # the last progress that a running job's log tells
+
+
+_HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
+_UNDER_WAY = ("running", "failed", "missing")  # whose stage says more than the state
+_HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
+
+
+class _Step(NamedTuple):
+    rule: str
+    log: Path
+    outputs: tuple[Path, ...]
+
+
+def study_status(study: "Study", results: Path, stored: Mapping["Cell", str]) -> list[Status]:
+    """How far every cell is, then what else runs, has failed or is damaged. `stored`: further cells, with notes."""
+    files = StudyFiles(results)
+    later = [cell for cell in study.later_cells() if cell in stored or files.cell(cell.folder).folder.exists()]
+    statuses, logs = [], set()
+    for cell in [*study.evaluated_cells(), *study.tuning_cells(), *later]:
+        steps = _steps(study, files, cell)
+        logs |= {step.log for step in steps}
+        stands = Status(cell, "stored", note=stored[cell]) if cell in stored else _status(files, cell, steps)
+        statuses.append(stands)
+    others = (log for log in sorted(files.logs.rglob("*.log")) if log not in logs)
+    statuses += [status for log in others if (status := _of_log(log, log.relative_to(files.logs).with_suffix("")))]
+    faults = (fault.replace(f"{results}/", "") for fault in damaged(results).values())
+    return [*statuses, *(Status(None, "damaged", note=fault) for fault in faults)]
+
+
+def _steps(study: "Study", files: StudyFiles, cell: "Cell") -> list[_Step]:
+    """The jobs of a cell in their order."""
+    own = files.cell(cell.folder)
+    made = [("train", (own.train,))]
+    if cell.variant == BASE_VARIANT:
+        model = study.models[cell.model]
+        rule = "pretrain" if model.kind == "pretrained-from-scratch" else "fetch_model"
+        made = [("supervised_start" if model.supervised_start else rule, (files.base_model(cell.model, cell.seed),))]
+    answered = [("generate", (own.completions, own.generation)), ("grade", (own.grades, own.grading))]
+    rules = [*made, *(answered if cell in study.evaluated else [])]
+    return [_Step(rule, files.log_of(rule, cell.folder), outputs) for rule, outputs in rules]
+
+
+def _status(files: StudyFiles, cell: "Cell", steps: Sequence[_Step]) -> Status:
+    """Of one cell: the state of its first job whose outputs are not all there."""
+    for number, step in enumerate(steps):
+        missing = [output.relative_to(files.results).as_posix() for output in step.outputs if not output.exists()]
+        if not missing:
+            continue
+        if status := _of_log(step.log, step.rule):
+            return status._replace(cell=cell)
+        if step.log.exists() or any(output.exists() for after in steps[number:] for output in after.outputs):
+            return Status(cell, "missing", step.rule, ", ".join(missing))
+        return Status(cell, _HAS.get(step.rule, "waiting"), step.rule)
+    return Status(cell, "done")
+
+
+def _of_log(log: Path, job: Path | str) -> Status | None:
+    """Whether a job runs or has failed, as its log says; None where it says neither."""
+    if is_held(log):
+        return Status(None, "running", str(job), reading=next(filter(None, map(read, last_lines(log))), None))
+    return Status(None, "failed", str(job), why) if (why := cause(log)) else None
+
+
+def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
+    """The same for programs: a mapping a cell or job of the study, without what is not known of it."""
+    rows = []
+    for status in statuses:
+        row: dict[str, Any] = {"cell": status.cell.folder if status.cell else None, "state": status.state}
+        row |= {key: value for key, value in (("stage", status.stage), ("note", status.note)) if value}
+        if status.reading is not None:
+            row |= {"step": status.reading.done, "of": status.reading.total, **status.reading.values}
+        rows.append(row)
+    return rows
+
+
+def status_brief(statuses: Sequence[Status]) -> str:
+    """The totals alone, in a line."""
+    cells = [s for s in statuses if s.cell is not None]
+    totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
+    return f"{len(cells)} cells: {', '.join(f'{number} {what}' for what, number in totals.most_common())}\n"
+
+
+def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
+    """A table with a header and a line a cell, cut at a screen's width if one is given, and the totals last."""
+    table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
+    return "\n".join([*(line[:width] for line in table.splitlines()), "", status_brief(statuses)])
+
+
+def _row(status: Status) -> tuple[str, ...]:
+    name, reading = status.cell.folder if status.cell else "the study", status.reading
+    if reading is None:
+        return name, status.state, status.stage, "", "", "", status.note
+    reward = f"{reading.values['reward']:.3g}" if "reward" in reading.values else ""
+    return name, status.state, status.stage, f"{reading.done}/{reading.total}", reward, reading.left, status.note

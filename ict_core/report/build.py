@@ -1,0 +1,213 @@
+"""The pages of a study: the overview, and the report, from the files of the other stages."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ict_core.config.tuning import rate_of
+from ict_core.errors import UserError
+from ict_core.evidence.stored import Settings, Stored, mixture_note, words
+from ict_core.figures.registry import FIGURES, figures_of
+from ict_core.markdown import markdown_table
+from ict_core.report.answer import answer, main_figure
+from ict_core.report.claims import estimate_text, stored_claims
+from ict_core.report.page import MARKS, folded, page
+from ict_core.report.runs import run_notes
+from ict_core.statistics.calibrated import nearest
+from ict_core.statistics.deciding import NOT_TESTED
+from ict_core.store.files import write_text
+from ict_core.store.layout import StudyFiles
+from ict_core.store.manifests import read_manifest
+from ict_core.tables.registry import TABLES
+from ict_core.tables.table import NONE
+
+_KEPT = {"keeps": "yes", "does not": "**no**"}  # the calibration's verdicts
+_SCALE = """\
+**This study is a miniature.** It shows that the harness runs and what it measures there. Its results do not speak \
+for the paper's scale: neither an effect nor its absence carries over to the paper's models, data and training length.
+"""
+
+_READING = """\
+## How to read this report
+
+The unit is the training run, identified by its seed. A level's interval speaks for new runs on new problems of these \
+kinds, a difference's for new runs on these problems; both are nominal 95 %. Tests are corrected within the family of \
+claims that answer one question. `equivalent`: within ±{margin:g} points, by two one-sided tests. `none seen` and \
+`not confirmed` are not that the methods are equal: the columns beside them say which difference these runs would have \
+found, and how many seeds would find {margin:g} points. `docs/statistics.md` has every test, correction and verdict.
+"""
+
+
+def overview(
+    settings: Settings,
+    claims: Sequence[Mapping[str, Any]],
+    compute: pd.DataFrame,
+    manifest: Mapping[str, Any],
+    answered: str,
+) -> str:
+    """The first page as Markdown: what the study answers, its verdicts, and what was run.
+
+    From the ledger, a frame of `records.COMPUTE`, the study's manifest, and its :func:`answer`.
+    """
+    main = main_figure(settings)
+    figure, figure_file = FIGURES[main], StudyFiles(Path()).figure(main, "png").as_posix()
+    parts = [
+        f"# {settings.name}\n",
+        answered,
+        f"{settings.note}\n",
+        MARKS,
+        _SCALE if settings.whole["scale"] == "mini" else "",
+        f"![{figure.title}]({figure_file})\n\n{figure.caption}\n",
+        "## Verdicts\n",
+        _verdicts(claims, settings.margin),
+        "## What was run\n",
+        _what_was_run(settings, compute, manifest),
+        folded("What the arms differ in", _arms(settings)),
+        _READING.format(margin=100 * settings.margin),
+        _trust(settings),
+        folded(
+            "What is assumed",
+            "Every value below is a key of the configuration; where the paper does not give one, it is this project's "
+            "assumption (`configs/` names its sources).\n\n" + _assumed(settings),
+        ),
+    ]
+    return "\n".join(filter(None, parts))
+
+
+def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
+    config = settings.whole
+    trained = compute[compute["stage"] == "train"]
+    tuned = trained["seed"].isin((config.get("tuning") or {}).get("seeds", []))
+    shared = trained["variant"].map(lambda variant: rate_of(variant)[1] is not None) & ~tuned
+    apart = (
+        f" ({tuned.sum()} of them to choose learning rates by, {shared.sum()} at the rate that all share)"
+        if tuned.any()
+        else ""
+    )
+    blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in config["grid"]]
+    sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in config["benchmarks"])
+    commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
+    mixed = mixture_note(manifest)
+    lines = [
+        markdown_table(["models", "methods", "seeds"], blocks),
+        f"{len(trained)} training runs{apart} of {config['training']['steps']} optimiser steps on "
+        f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
+        f"benchmarks with {config['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
+        f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
+        f"**{mixed}**\n" if mixed else "",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _arms(settings: Settings) -> str:
+    """What every two compared trainings differ in: the proof that a declared factor is the only one."""
+    rows = []
+    for variant, arm in settings.arms.items():
+        changes = "; ".join(f"{key}: {words(old)} → {words(new)}" for key, old, new in arm.different)
+        rows.append((variant, arm.of, arm.factor or NONE, changes, arm.equal))
+    return (
+        "Every key of a training's resolved configuration in which a variant differs "
+        "from the one that it varies, beside its name; all others are equal. Where a factor is declared the loader "
+        "refuses a method that differs in another key; a group size changes the prompts of a step with it, as the "
+        "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
+        + markdown_table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, "llllr")
+    )
+
+
+def _trust(settings: Settings) -> str:
+    """How often the intervals and tests shown keep their word at about this study's size, as the calibration found."""
+    seeds = min(len(block["seeds"]) for block in settings.whole["grid"])
+    rows = nearest([benchmark["problems"] for benchmark in settings.whole["benchmarks"]], seeds)
+    if rows.empty:
+        return (
+            "No calibration was made at a size as small as this study's: its intervals and tests are untested there.\n"
+        )
+    where = f"{rows['size'].iloc[0]}, {rows['seeds'].iloc[0]} seeds"
+    rows = rows[rows["role"].isin(["primary", "second view"])].sort_values(["role", "quantity"], kind="stable")
+    rows = rows.assign(
+        nominal=(100 * rows["nominal"]).map("{:.0f}".format),
+        rate=(100 * rows["rate"]).map("{:.1f}".format),
+        verdict=rows["verdict"].map(_KEPT),
+    )
+    lines = rows[["quantity", "method", "truth", "nominal", "rate", "verdict"]].itertuples(index=False)
+    return (
+        "### How often they keep their word\n\nMeasured by simulation at the calibrated size nearest to this study's "
+        f"({where}); percent. A nominal 95 % interval keeps its word from 92 to 98, a nominal 5 % test up to 6.\n\n"
+        + markdown_table(["of", "method", "for", "nominal", "measured", "keeps its word"], lines, "lllrrl")
+    )
+
+
+def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
+    counts = ", ".join(
+        f"{count} {verdict}" for verdict, count in Counter(claim["verdict"] for claim in claims).most_common()
+    )
+    rows = [
+        (claim["statement"], claim["paper"] or NONE, estimate_text(claim), f"**{claim['verdict']}**")
+        for claim in claims
+        if claim["verdict"] != NOT_TESTED
+    ]
+    untested = [(claim["statement"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED]
+    rest = folded(f"{len(untested)} not tested in this study", markdown_table(["claim", "why not"], untested))
+    return (
+        f"Of {len(claims)} claims and questions of the ledger: {counts}. Estimates are percent points unless "
+        f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
+        + markdown_table(["claim", "the paper", "this study", "verdict"], rows)
+        + ("\n" + rest if untested else "")
+    )
+
+
+def _assumed(settings: Settings) -> str:
+    config = settings.whole
+    parts = ("training", "evaluation", "evidence")
+    rows = [(f"{part}.{key}", value) for part in parts for key, value in config[part].items()]
+    for name in settings.variants:
+        values = ", ".join(f"{key} {value}" for key, value in config["methods"][name].items())
+        rows.append((f"methods/{name}", values))
+    return markdown_table(["key", "value"], rows)
+
+
+def write_report(stored: Path, results: Path) -> None:
+    """Write `report.md`, `answer.md` and `overview.html` of the stored files and of the other stages' results.
+
+    Raises:
+        UserError: a file is missing; it names it.
+    """
+    study, files = Stored(stored, results), StudyFiles(results)
+    settings = study.settings
+    manifest = read_manifest(StudyFiles(stored).manifest)
+    claims = stored_claims(files.claims, "run the stage that writes it")["claims"]
+    levels, contrasts, validity = (study.frame(name) for name in ("levels", "contrasts", "validity"))
+    answered = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
+    first = overview(settings, claims, study.frame("compute"), manifest, answered)
+    all_claims = _text(files.claims_text)
+    tables = {table.title: _text(files.table(name, "md")) for name, table in TABLES.items()}
+    main = files.figure(main_figure(settings), "png")
+    images = {main.relative_to(results).as_posix(): _bytes(main)}
+    faults = run_notes(study.frame("log"))
+    first += f"\n## Trainings that went wrong\n\n{faults or 'None, by the rules of thumb of `ict status`.'}\n"
+    more = [folded("Every claim", all_claims), *(folded(title, text) for title, text in tables.items())]
+    write_text(files.overview, page(settings.name, "\n".join([first, "## Claims and tables\n", *more]), images))
+    write_text(files.answer, f"{answered}\n{study.note}\n")
+    parts = [first, all_claims.replace("# Claims", "## Claims", 1)]
+    parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
+    for name, figure in figures_of(settings.whole).items():
+        image = files.figure(name, "png").relative_to(results)
+        parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({image})\n")
+    folder = files.paper.relative_to(results)
+    page_of_paper = _text(files.paper_page).replace("\n## ", "\n### ").replace("](figure-", f"]({folder}/figure-")
+    parts.append(page_of_paper.replace(f"# {settings.name}: the", "## The", 1))
+    write_text(files.report, "\n".join(parts))
+
+
+def _text(path: Path) -> str:
+    return _bytes(path).decode("utf-8")
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UserError(f"{path}: no such file; run the stage that writes it") from error

@@ -1,0 +1,113 @@
+"""What another grader makes of a study's stored completions: whose verdict flipped, and the study's files under it."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.evidence.collect import collect, count_grades
+from ict_core.statistics.metrics import pass_at_k
+from ict_core.store import records
+from ict_core.store.files import appearing, write_text
+from ict_core.store.layout import StudyFiles
+from ict_core.store.manifests import read_manifest, write_manifest
+from ict_core.tables.write import csv
+
+if TYPE_CHECKING:
+    from ict_core.config.study import Study
+    from ict_core.config.study_file import Cell
+
+_UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the frames that hold no grade of a completion
+NOTE = "Its answers were graded anew, after it was run."
+_ANSWER = ["benchmark", "problem", "sample"]
+_NUMBER = re.compile(r"[-+]?[0-9.,/]*")
+_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the begin of one
+
+
+def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
+    """The answers of one cell whose status differs between two ``records.GRADES`` of the same completions."""
+    if not old[_ANSWER].equals(new[_ANSWER]):
+        raise UserError("the stored grades are of other completions than the new ones; grade the study first")
+    golds = problems.set_index(["benchmark", "problem"])["answer"]
+    answers = new[_ANSWER].assign(
+        old_status=old["status"],
+        new_status=new["status"],
+        old_extracted=old["extracted"],
+        new_extracted=new["extracted"],
+        gold=[golds[benchmark, problem] for benchmark, problem in zip(new["benchmark"], new["problem"], strict=True)],
+    )
+    return answers[old["status"] != new["status"]].reset_index(drop=True)
+
+
+def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
+    """One cell's pass@1 by benchmark under two graders, from ``records.GRADES`` of the same completions.
+
+    Shares, over the problems with a graded sample (NaN without any).
+    """
+    numbers = {
+        "samples": new.groupby("benchmark", sort=False).size(),
+        "flipped": (old["status"] != new["status"]).groupby(old["benchmark"], sort=False).sum(),
+        "old_pass_at_1": _pass_at_1(old),
+        "new_pass_at_1": _pass_at_1(new),
+    }
+    frame = pd.DataFrame(numbers)
+    return frame.assign(change=frame["new_pass_at_1"] - frame["old_pass_at_1"]).rename_axis("benchmark").reset_index()
+
+
+def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
+    counts = count_grades(grades)
+    known = counts[counts["n"] > 0]
+    values = pd.Series(pass_at_k(known["n"], known["correct"], 1), index=known.index)
+    return values.groupby(known["benchmark"], sort=False).mean()
+
+
+def regrade(study: "Study", results: Path, out: Path, stored: bool) -> None:
+    """Compare the grades in ``out``, of cells graded anew, with the study's own: writes ``flips`` and ``changes``.
+
+    Where ``stored``, also all that the evidence is made from, with the new scores, which takes every cell graded anew
+    and the study collected. What is shown of these files says so (:data:`NOTE`).
+    """
+    before, after = StudyFiles(results), StudyFiles(out)
+    problems = records.read_frame(before.eval_problems, records.PROBLEMS)
+    grades = {cell: [files.cell(cell.folder).grades for files in (before, after)] for cell in study.evaluated_cells()}
+    cells = [cell for cell, both in grades.items() if all(file.exists() for file in both)]
+    if not cells:
+        raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
+    flipped, changed = [], []
+    for cell in cells:
+        old, new = (records.read_frame(file, records.GRADES) for file in grades[cell])
+        flipped.append(_with_cell(flips(old, new, problems), cell))
+        changed.append(_with_cell(changes(old, new), cell))
+    if stored:
+        _bring_over(study, before, after)
+    answers = pd.concat(flipped, ignore_index=True)
+    write_text(after.flips, csv(answers.map(for_csv)))
+    write_text(after.changes, csv(pd.concat(changed, ignore_index=True)))
+    for change, number in (answers["old_status"] + " -> " + answers["new_status"]).value_counts().items():
+        print(f"{change}: {number}")
+    print(f"{len(answers)} verdicts flipped in {len(cells)} cells; see {after.flips} and {after.changes}")
+
+
+def _with_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+    return pd.concat([pd.DataFrame([cell] * len(frame), columns=cell._fields), frame], axis=1)
+
+
+def _bring_over(study: "Study", before: StudyFiles, after: StudyFiles) -> None:
+    for name in _UNGRADED:
+        with appearing(after.frame(name)) as partial:
+            shutil.copyfile(before.frame(name), partial)
+    settings = read_manifest(before.settings)
+    note = f"{settings['note']} {NOTE}"
+    write_manifest(after.settings, settings | {"note": note, "grading": study.grading.dump()})
+    collect(before.results, study, regraded=after.results)
+
+
+def for_csv(value: object) -> object:
+    """A value for a spreadsheet: texts are printable, and behind an apostrophe where they would be formulas."""
+    if not isinstance(value, str):
+        return value
+    formula = value.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(value)
+    return "'" * formula + "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)

@@ -1,0 +1,165 @@
+"""The protocol of a selection rule, its control, and the distinct rules among a study's variants."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ict_core.config.methods import Control, Method
+from ict_core.config.selectors import selector_sections
+from ict_core.selection.registry import SELECTORS
+from ict_core.store.token_scores import UNSAMPLED_SCORES
+from ict_core.tokens.streaming import TokenStatistics
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """What is known of the B responses of an optimisation batch, of T tokens at most, when tokens are chosen."""
+
+    statistics: TokenStatistics  # of each response token under pi_old, (B, T)
+    advantages: Tensor  # (B,)
+    mask: Tensor  # (B, T) bool, True at response tokens
+    token_ids: Tensor | None = None  # (B, T) of the vocabulary; None where they are not known
+    update: int = 0  # of those on this batch: which one the weights are for
+    decisions: Tensor | None = None  # (B, T) bool, the tokens that decide; None where the problems' steps are not known
+
+
+Selector = Callable[..., Tensor]
+"""A free function that weighs the response tokens, in a module of its name: ``rule(batch, generator, **parameters)``.
+
+    batch       a :class:`TokenBatch`
+    generator   torch.Generator, the only source of randomness
+    parameters  the rule's own keywords, from its file in ``configs/methods``; a group score is computed where the
+                keyword ``score`` names it
+    weights     (B, T), bool where a token is trained or not, or float >= 0: the factor of a token's part of the loss,
+                which is that of its advantage too; False or 0 outside the batch's mask
+"""
+
+
+def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
+    """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position; (B, T) bool.
+
+    ``mask``, (B, T), is True at the T_i response tokens of a row. The fraction is exact: 7 % of 100 tokens is 7.
+    """
+    lengths = mask.sum(-1, keepdim=True)
+    kept = -(-lengths * fraction.numerator // fraction.denominator)
+    order = score.masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
+    positions = torch.arange(score.size(-1), device=score.device).expand_as(order)
+    rank = torch.empty_like(order).scatter_(-1, order, positions)
+    return (rank < kept) & mask
+
+
+def quantile_of(values: Tensor, q: float) -> Tensor:
+    """The q quantile of (N,) values, linear between neighbours, as ``torch.quantile`` has it of 2^24 at most."""
+    rank = q * (len(values) - 1)
+    below = int(rank)
+    ordered = values.sort().values
+    return torch.lerp(ordered[below], ordered[min(below + 1, len(values) - 1)], rank - below)
+
+
+def mean_entropy(batch: TokenBatch) -> float:
+    """The mean H1 of the batch's response tokens, nats."""
+    return batch.statistics.h1[batch.mask].double().mean().item()
+
+
+def controlled(weights: Tensor, batch: TokenBatch, control: Control, generator: torch.Generator) -> Tensor:
+    """A rule's matched control: what it would give if only how much it weighs counted, not which tokens.
+
+    ``permuted-sequence``, ``-group`` and ``-batch``: the same weights in random order among the response tokens of each
+    sequence, group or the batch; of a mask, as many tokens at random. With ``-same-sign`` the tokens with A > 0, those
+    with A < 0 and those with A = 0 keep their weights among themselves, so that praise weighs as much against blame as
+    by the rule. ``mean-one``: the weights divided by their mean over the batch's response tokens, so that only their
+    differences are left.
+
+    Args:
+        weights: of the rule, (B, T), bool or float.
+    """
+    mask = batch.mask
+    if control == "mean-one":
+        mean = weights[mask].double().mean().clamp(min=torch.finfo(torch.float32).tiny)
+        return (weights / mean).float()
+    rollouts = {"sequence": 1, "group": batch.statistics.group_size, "batch": len(mask)}
+    compared = (-1, rollouts[control.split("-")[1]] * mask.size(1))
+    drawn = torch.rand(mask.shape, generator=generator, dtype=torch.float64).to(mask.device)
+    classes = torch.zeros_like(drawn)
+    if control.endswith("-same-sign"):
+        classes += batch.advantages.sign().unsqueeze(-1) + 1
+    # response tokens first, by class, in their own order and in the drawn one: the n-th of one gets the weight of the
+    # n-th other
+    places = classes.masked_fill(~mask, 3).reshape(compared)
+    own, order = places.argsort(dim=-1, stable=True), (drawn.reshape(compared) + places).argsort(dim=-1)
+    moved = torch.zeros_like(weights).reshape(compared)
+    return moved.scatter_(-1, own, weights.reshape(compared).gather(-1, order)).view_as(mask) * mask
+
+
+def effective_share(weights: Tensor, mask: Tensor) -> float:
+    """(sum w)^2 / (T sum w^2) over the T response tokens: the share that a mask keeps; 0 where all weights are 0."""
+    values = weights[mask].double()
+    squares = values.square().sum().item() * values.numel()
+    return values.sum().item() ** 2 / squares if squares else 0.0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A selector with its parameters, or its control, named after the first variant that has it."""
+
+    name: str
+    selector: str
+    parameters: Mapping[str, Any]
+    control: Control | None = None
+
+    @classmethod
+    def of(cls, name: str, method: Method) -> "Rule":
+        """The rule of a variant."""
+        return cls(name, method.selector, method.parameters(), method.control)
+
+    @property
+    def traits(self) -> type[Method]:
+        """What the selector's section states of every variant (``ranks_by``, ``two_updates``, ``known_steps``)."""
+        return selector_sections().get(self.selector, Method)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the token sample of a training (`records.TOKENS`) holds all that the rule reads."""
+        return not self.traits.known_steps and self.parameters.get("score") not in UNSAMPLED_SCORES
+
+    def weights(self, batch: TokenBatch, seed: int) -> Tensor:
+        """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` is of random draws."""
+        if not batch.mask.any():
+            return batch.mask  # nothing to choose from, as where TRL has masked every truncated response
+        generator = torch.Generator().manual_seed(seed)
+        weights = SELECTORS[self.selector](batch, generator, **self.parameters)
+        return weights if self.control is None else controlled(weights, batch, self.control, generator)
+
+    def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
+        """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
+        name = self.traits.ranks_by or self.parameters.get("score")
+        if name is None:
+            return None
+        if name == "random":  # the very draws of `kept`
+            values = torch.rand(batch.mask.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        else:
+            values = batch.statistics.score(name)
+        return -values if self.parameters.get("keep") == "rest" else values
+
+
+def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
+    """The rules among variants, in their order.
+
+    Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size,
+    reward, surrogate, entropy bonus, advantage and replica do not say what a token weighs. A variant with a surrogate,
+    a bonus or an advantage of its own names a rule last.
+    """
+
+    def named_last(named: tuple[str, Method]) -> bool:
+        return bool(named[1].surrogate or named[1].advantage or getattr(named[1], "entropy_bonus", None))
+
+    rules: dict[Any, Rule] = {}
+    for variant, method in sorted(methods.items(), key=named_last):
+        rule = Rule.of(variant, method)
+        key = (rule.selector, tuple(sorted(rule.parameters.items())), rule.control)
+        rules.setdefault(key, rule)
+    return list(rules.values())

@@ -1,0 +1,96 @@
+"""A study's scores held against its design: every cell, benchmark and problem once, with every sample accounted for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ict_core.errors import UserError
+from ict_core.statistics.pairing import cell_name
+from ict_core.statistics.schemas import BASE, CELL
+from ict_core.store.layout import base_number, cell_folder
+from ict_core.store.records import STATUSES, STATUSES_GRADED
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a study was to measure."""
+
+    cells: tuple[tuple[str, str, int], ...]  # (model, variant, seed) of every run that answers the benchmarks
+    problems: Mapping[str, int]  # of each benchmark, how many
+    samples: Mapping[str, int]  # of each benchmark, how many of each problem
+
+    @classmethod
+    def of(cls, study: Mapping[str, Any]) -> "Design":
+        """From the content of `study.json`: the base models and every cell of the grid.
+
+        Content of another shape raises KeyError, TypeError, ValueError or AttributeError.
+        """
+        blocks = [(block["models"], block["methods"], block["seeds"]) for block in study["grid"]]
+        trained = [(m, v, int(s)) for models, methods, seeds in blocks for m in models for v in methods for s in seeds]
+        kinds = {name: model["kind"] for name, model in study["models"].items()}
+        order = list(dict.fromkeys(model for model, _, _ in trained))
+        bases = {(model, BASE, base_number(seed, kinds[model])) for model, _, seed in trained}
+        base = sorted(bases, key=lambda cell: (order.index(cell[0]), cell[2]))
+        problems = {benchmark["name"]: int(benchmark["problems"]) for benchmark in study["benchmarks"]}
+        evaluation = study["evaluation"]
+        samples = {name: int((evaluation["samples_of"] or {}).get(name, evaluation["samples"])) for name in problems}
+        return cls((*base, *trained), problems, samples)
+
+
+def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
+    """Hold scores, a frame of `records.SCORES` from a file, against the design of their study.
+
+    A UserError names the file, the first cell, benchmark or problem that is missing, unknown or there twice, or count
+    that is impossible, and what is allowed. A sample that could not be graded is no fault: it counts in `sampled`.
+    """
+    fault = next((fault for faults in (_cells, _problems, _counts) for fault in faults(scores, design)), None)
+    if fault:
+        raise UserError(f"{file}: {fault}; collect the study again, or mend the stage that made it")
+
+
+def _cells(scores: pd.DataFrame, design: Design) -> Iterator[str]:
+    ran = dict.fromkeys(scores[CELL].drop_duplicates().itertuples(index=False, name=None))
+    for cells, others, fault in (
+        (design.cells, ran, "no row of {}; allowed: every cell of study.json"),
+        (ran, design.cells, "{} is no cell of study.json; allowed: its base models and its grid"),
+    ):
+        if odd := [cell_folder(*cell) for cell in cells if cell not in others]:
+            yield fault.format(", ".join(odd[:3]) + (f" and {len(odd) - 3} more" if len(odd) > 3 else ""))
+
+
+def _problems(scores: pd.DataFrame, design: Design) -> Iterator[str]:
+    """Of the design's own cells: every benchmark's problems are as many as stated, and everywhere the same."""
+    for benchmark in scores["benchmark"].unique():
+        if benchmark not in design.problems:
+            yield f"benchmark {benchmark!r} is not study.json's; allowed: {', '.join(design.problems)}"
+    for benchmark, declared in design.problems.items():
+        rows = scores[scores["benchmark"] == benchmark]
+        there = rows.groupby([*CELL, "problem"]).size().unstack("problem").reindex(list(design.cells))
+        for cell, problems in zip(design.cells, there.to_numpy(), strict=True):
+            names = [str(name) for name, count in zip(there, problems, strict=True) if count != 1]
+            if names or there.shape[1] != declared:
+                wrong = f"problem {', '.join(names[:3])} is not there once" if names else f"{there.shape[1]} problems"
+                yield f"{cell_folder(*cell)}: {wrong} of {benchmark}; allowed: the {declared} of study.json"
+
+
+def _counts(scores: pd.DataFrame, design: Design) -> Iterator[str]:
+    """The first row of each kind whose counts cannot be."""
+    rows = scores.assign(
+        least=scores[["sampled", "n", *STATUSES, "truncated", "tokens"]].min(axis=1),
+        wanted=scores["benchmark"].map(design.samples),
+        told=scores[list(STATUSES)].sum(axis=1),
+        graded=scores[list(STATUSES_GRADED)].sum(axis=1),
+    )
+    for condition, fault in (
+        ("least < 0", "a count is {least}; allowed: at least 0"),
+        ("sampled != wanted", "sampled is {sampled}; allowed: {wanted}, as in study.json"),
+        ("told != sampled", "the statuses count {told}; allowed: {sampled}, the samples drawn"),
+        ("graded != n", "n is {n}; allowed: {graded}, the samples graded"),
+        ("truncated > sampled", "truncated is {truncated}; allowed: at most {sampled}"),
+    ):
+        for _, row in rows.query(condition)[:1].iterrows():
+            place = f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}"
+            yield f"{place}: {fault.format(**row)}"

@@ -1,0 +1,134 @@
+"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value a problem, and the estimator of pass@k."""
+
+import re
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from ict_core.errors import UserError
+from ict_core.statistics.schemas import AVERAGE
+from ict_core.store.records import STATUSES_UNGRADED
+
+TOTAL = "total"
+TOTAL_KS = (1, 4)  # "total" is the mean of pass@1 and pass@4, taken problem by problem
+
+
+def ks_of(metric: str) -> tuple[int, ...]:
+    """The k whose pass@k a metric is the mean of; a UserError, here and below, where no metric has that name."""
+    if metric == TOTAL:
+        return TOTAL_KS
+    if not re.fullmatch(r"pass@[1-9][0-9]*", metric):
+        raise UserError(f"metric {metric!r}: unknown; use pass@1, pass@2, pass@4, ... or {TOTAL}")
+    return (int(metric.removeprefix("pass@")),)
+
+
+def samples_needed(metric: str) -> int:
+    """How many samples of a problem a metric needs."""
+    return max(ks_of(metric))
+
+
+def metrics_of(scores: pd.DataFrame) -> list[str]:
+    """The metrics that a study can report: pass@1, @2, @4, ... up to the fewest samples drawn, and total from 4 on.
+
+    Of a frame of `records.SCORES` with a row. A sample that could not be graded takes no metric away.
+    """
+    smallest = max(int(scores["sampled"].min()), 1)
+    powers = [f"pass@{2**i}" for i in range(smallest.bit_length())]
+    return [*powers, TOTAL] if smallest >= max(TOTAL_KS) else powers
+
+
+def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
+    """Probability that at least one of k samples, drawn without return from the n at hand, is correct.
+
+    1 - C(n-c, k) / C(n, k), which is unbiased (Chen et al. 2021, arXiv:2107.03374), as the product of the k ratios
+    (n-c-j) / (n-j), so that no factorial is formed.
+    n samples of each problem were graded and c correct, integers whose shapes broadcast; k is what a user may draw.
+
+    k < 1, n < k, c < 0, c > n, or a count that is no integer, are a ValueError.
+    """
+    graded, correct = np.asarray(n), np.asarray(c)
+    if graded.dtype.kind not in "iu" or correct.dtype.kind not in "iu":
+        raise ValueError(f"pass@{k}: n and c are counts and must be integers, not {graded.dtype} and {correct.dtype}")
+    graded, correct = np.broadcast_arrays(graded.astype(np.int64), correct.astype(np.int64))
+    if k < 1:
+        raise ValueError(f"pass@{k}: k must be at least 1")
+    if (graded < k).any():
+        raise ValueError(f"pass@{k}: needs n >= k samples of every problem, the smallest n is {graded.min()}")
+    if (correct < 0).any() or (correct > graded).any():
+        raise ValueError(f"pass@{k}: 0 <= c <= n is broken, c reaches from {correct.min()} to {correct.max()}")
+    none_correct = np.ones(graded.shape)
+    for drawn in range(k):  # a loop over k, so that no array of k times the size is formed
+        none_correct *= np.maximum(graded - correct - drawn, 0) / (graded - drawn)
+    return np.asarray(1.0 - none_correct)
+
+
+def _pass_at(k: int, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
+    """pass@k of each problem; of one with fewer than k graded samples its pass@n."""
+    graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
+    drawn = np.clip(graded, 1, k)
+    values = np.empty(graded.shape)
+    for size in np.unique(drawn):
+        values[drawn == size] = pass_at_k(graded[drawn == size], right[drawn == size], int(size))
+    return values
+
+
+def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
+    """A metric's value of each problem.
+
+    From n < k samples pass@k has no unbiased estimate. Where so few of a problem could be graded, its pass@n stands in,
+    which is too low by :func:`most_missing` at most. Of a problem n >= 1 samples were graded and so many correct,
+    integers whose shapes broadcast; impossible counts are a ValueError.
+    """
+    return np.mean([_pass_at(k, n, correct) for k in ks_of(metric)], axis=0)
+
+
+def most_missing(metric: str, n: ArrayLike) -> NDArray[np.float64]:
+    """How far the expectation of a problem's :func:`metric_values` may at most lie below the metric, if n are graded.
+
+    With q the chance of a wrong sample, pass@n lies q^n - q^k below pass@k; the most is at q = (n / k)^(1 / (k - n)).
+    Shares, of the shape of `n`; 0 where n is as large as the metric needs.
+    """
+    graded, missing = np.asarray(n, dtype=np.float64), []
+    for k in ks_of(metric):
+        few = np.minimum(graded, k - 1)
+        most = (few / k) ** (few / (k - few)) * (1 - few / k)
+        missing.append(np.where(graded < k, most, 0.0))
+    return np.mean(missing, axis=0)
+
+
+def covers(mean: str, benchmark: str, averaged: Collection[str] | None) -> bool:
+    """Whether a benchmark enters a mean: that of itself, or the average over `averaged` (None: over all)."""
+    return mean == benchmark or (mean == AVERAGE and (averaged is None or benchmark in averaged))
+
+
+_NAMED = 6  # arms in a sentence
+
+
+def ungraded(scores: pd.DataFrame, averaged: Collection[str] | None = None) -> str:
+    """A sentence on the samples that could not be graded, of a frame of `records.SCORES`; empty where all were.
+
+    It names the arms in backquotes, and by how much at most pass@n, which stands in for pass@k, lowers an average over
+    the benchmarks `averaged`, by default over all.
+    """
+    names = scores["model"] + "/" + scores["variant"]
+    sums = scores.groupby(names, sort=False)[["sampled", "n"]].sum()
+    lost = sums["sampled"] - sums["n"]
+    if not lost.any():
+        return ""
+    named = [f"`{arm}` {count}" for arm, count in lost[lost > 0].items()]
+    more = f" and {len(named) - _NAMED} other arms" if len(named) > _NAMED else ""
+    text = (
+        f"{lost.sum()} of {sums['sampled'].sum():,} samples could not be graded "
+        f"({', '.join(STATUSES_UNGRADED)}) and enter no value: {', '.join(named[:_NAMED])}{more}."
+    )
+    inside = scores[[covers(AVERAGE, name, averaged) for name in scores["benchmark"]]]
+    too_low = [pd.Series(most_missing(metric, inside["n"]), index=inside.index) for metric in metrics_of(scores)]
+    by_benchmark = [of_metric.groupby([names, inside["benchmark"]]).mean() for of_metric in too_low]
+    if most := max(float(of_metric.groupby(level=0).mean().max()) for of_metric in by_benchmark):
+        text += (
+            " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
+            f"{100 * most:.2g} points too low."
+        )
+    return text

@@ -1,0 +1,183 @@
+"""A table as CSV (long form, ten significant digits), Markdown and LaTeX, and the files of them."""
+
+import re
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from ict_core.markdown import markdown_table
+from ict_core.store.files import write_text
+from ict_core.tables.table import Table
+
+ROWS = 60  # of one float; a longer table becomes several
+_NUMERIC = re.compile(r"[+−<]?\d.*|—")
+_NARROW = 12  # characters that every column may have
+_LARGE = (40, 10)  # rows and columns beyond which the table is set smaller, so that it still fits a page
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{c: "\\" + c for c in "&%$#_{}"},
+        "\u00a0": "~",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "[": "{[}",  # a bracket or star after \\ would be its argument
+        "]": "{]}",
+        "*": "{*}",
+        "|": r"\textbar{}",
+        '"': r"\textquotedbl{}",
+        "<": "$<$",
+        ">": "$>$",
+        "±": r"$\pm$",
+        "−": "$-$",
+        "–": "--",
+        "×": r"$\times$",
+        "≥": r"$\geq$",
+        "Δ": r"$\Delta$",
+        "—": "---",
+        "→": r"$\rightarrow$",
+        "↵": r"$\hookleftarrow$",
+        "⇥": r"$\mapsto$",
+        "⟨": r"$\langle$",
+        "⟩": r"$\rangle$",
+        "′": "$'$",
+        "Σ": r"$\Sigma$",
+        "Ω": r"$\Omega$",
+        "τ": r"$\tau$",
+        **{s: rf"\textsuperscript{{{c}}}" for s, c in zip("ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ⁺⁽⁾", "abcdefghijklmnop+()", strict=True)},
+        "⁻": r"\textsuperscript{$-$}",
+    }
+)
+
+
+def latex_escape(text: str) -> str:
+    """Plain text for LaTeX: its special characters escaped, the signs of the tables translated, `code` typewritten.
+
+    A character of a model's token that T1 fonts lack is told by its number.
+    """
+    escaped = re.sub(r"[^\x00-\u017f]", lambda found: f"U+{ord(found[0]):04X}", text.translate(_LATEX))
+    return re.sub(r"`([^`]*)`", r"\\texttt{\1}", escaped)
+
+
+def grouped(readable: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:
+    """(leading key columns that the row shares with the row above, the row's cells with those blanked)."""
+    above: list[str] = []
+    for row in readable.astype(str).itertuples(index=False, name=None):
+        cells = list(row)
+        shared = next((i for i in range(keys) if cells[i : i + 1] != above[i : i + 1]), keys)
+        yield shared, [""] * shared + cells[shared:]
+        above = cells
+
+
+def alignments(readable: pd.DataFrame) -> list[str]:
+    """`r` for columns of numbers and dashes, `l` for words."""
+    columns = (readable.iloc[:, i].astype(str) for i in range(len(readable.columns)))  # two may have one name
+    return ["r" if all(map(_NUMERIC.fullmatch, column)) else "l" for column in columns]
+
+
+def _head(rows: pd.DataFrame, align: str) -> str:
+    """The headings; one that is wider than its column's cells is broken into several lines."""
+    cells = []
+    for column, side in zip(rows.columns, align, strict=True):
+        width = max([_NARROW, *rows[column].map(len)])
+        lines = [latex_escape(line) for line in textwrap.wrap(column, width, break_long_words=False)]
+        stacked = r" \\ ".join(lines)
+        if len(lines) > 1:
+            stacked = rf"\begin{{tabular}}[b]{{@{{}}{side}@{{}}}}{stacked}\end{{tabular}}"
+        cells.append(stacked)
+    return " & ".join(cells) + r" \\"
+
+
+def _parts(table: Table) -> list[pd.DataFrame]:
+    """The rows of each float: at most :data:`ROWS`, cut where the outermost group that allows it begins."""
+    shared = [count for count, _ in grouped(table.readable, table.keys)]
+    cuts = [0]
+    while len(shared) - cuts[-1] > ROWS:
+        window = range(cuts[-1] + ROWS, cuts[-1] + ROWS // 2, -1)
+        cuts.append(min(window, key=lambda row: shared[row]))  # of equal ones the latest
+    return [table.readable.iloc[start:stop] for start, stop in zip(cuts, [*cuts[1:], len(shared)], strict=True)]
+
+
+def _float(table: Table, rows: pd.DataFrame, part: str, number: int, align: str, note: str) -> list[str]:
+    large = len(rows) > _LARGE[0] or len(rows.columns) > _LARGE[1]
+    title = latex_escape(table.title + part)
+    text = [*([rf"\textbf{{{title}.}}"] if title else []), *([latex_escape(table.caption)] if number == 1 else [])]
+    body: list[str] = []
+    for shared, cells in grouped(rows, table.keys):
+        if body and shared < table.keys:
+            body.append(r"\midrule" if shared == 0 else r"\addlinespace[1.5pt]")
+        body.append(" & ".join(map(latex_escape, cells)) + r" \\")
+    return [
+        r"\begin{table*}[tp]",
+        r"\centering\setlength{\belowcaptionskip}{6pt}",
+        rf"\caption[{title}]{{{' '.join(text)}}}",
+        rf"\label{{tab:{table.name}{f'-{number}' if number > 1 else ''}}}",
+        r"\scriptsize\setlength{\tabcolsep}{3pt}" if large else r"\footnotesize",
+        rf"\sbox0{{\begin{{tabular}}{{{align}}}",
+        r"\toprule",
+        _head(rows, align),
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}}%",
+        r"\ifdim\wd0>\textwidth\resizebox{\textwidth}{!}{\usebox0}\else\usebox0\fi",
+        *([rf"\par\smallskip\textbf{{{latex_escape(note)}}}"] if note else []),
+        r"\end{table*}",
+    ]
+
+
+def latex(table: Table, note: str = "") -> str:
+    """The table as `table*` floats of at most :data:`ROWS` rows, shrunk to the text's width where it is wider.
+
+    The preamble needs `booktabs`, `graphicx` and T1 fonts. Labels are tab:<name>, tab:<name>-2, ...; `note` stands in
+    bold under each float.
+    """
+    parts, align = _parts(table), "".join(alignments(table.readable))
+    lines: list[str] = []
+    for number, rows in enumerate(parts, start=1):
+        part = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
+        lines += _float(table, rows, part, number, align, note)
+    return "\n".join(lines) + "\n"
+
+
+def csv(numbers: pd.DataFrame) -> str:
+    """A frame as CSV. Floats have ten significant digits, so that another CPU's last bit does not change the file.
+
+    For the same reason a share or difference below 1e-12, the rounding of a sum, is 0; p values stay as they are.
+    """
+    settled = numbers.copy()
+    for column in settled.select_dtypes("float").columns:
+        if column != "p" and not column.startswith("p_"):
+            settled[column] = settled[column].mask(settled[column].abs() < 1e-12, 0.0)
+    return str(settled.to_csv(index=False, lineterminator="\n", float_format="%.10g"))
+
+
+def markdown_escape(text: str) -> str:
+    """Plain text for Markdown: what would be markup is escaped; `code` in backquotes stays code."""
+    parts = re.split(r"(`[^`]*`)", text)
+    parts[::2] = [re.sub(r"<(?=[A-Za-z/!?])|&(?=[#\w]+;)|[\\*_\[\]]", r"\\\g<0>", part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def markdown(table: Table, note: str = "") -> str:
+    """The table below its caption; `note` is a line of its own in bold. Its title is left to the page around it."""
+    rows = [map(markdown_escape, cells) for _, cells in grouped(table.readable, table.keys)]
+    body_table = markdown_table([*map(markdown_escape, table.readable.columns)], rows, alignments(table.readable))
+    return "\n\n".join([table.caption, *([f"**{markdown_escape(note)}**"] if note else []), body_table])
+
+
+def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path]:
+    """Write <name>.csv, .md and .tex into the folder `out`; each appears whole or not at all.
+
+    `note`, such as that the study is a miniature, is a line of all but the CSV file; `mixed`, that it is mixed, a
+    column of the CSV file. Each is "" for none.
+    """
+    texts = {
+        "csv": csv(table.numbers.assign(mixed=mixed) if mixed else table.numbers),
+        "md": markdown(table, note),
+        "tex": latex(table, note),
+    }
+    for ending, text in texts.items():
+        write_text(out / f"{table.name}.{ending}", text)
+    return [out / f"{table.name}.{ending}" for ending in texts]

@@ -1,0 +1,219 @@
+"""Whether this machine can run a study: each thing that it needs, what is wrong with it, and what to do."""
+
+import fcntl
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ict_core.config.inputs import HubModel
+from ict_core.config.load import has_problems
+from ict_core.config.study import Study
+from ict_core.errors import UserError
+from ict_core.process import numerics
+from ict_core.process.environment import applicable_lock, check_environment, check_trackers, locked_versions
+from ict_core.process.failures import check_room, hub_error, lost_connection
+from ict_core.store.layout import StudyFiles, study_folder
+
+OK, WARNING, FAULT = "ok", "warning", "fault"
+_SAMPLE = "import sys; from ict_core.tools import sample_one_token; sample_one_token(sys.argv[1])"
+_SAMPLE_SECONDS = 300
+_LEAST_GIB = 8  # memory of a machine for models that state none
+
+
+class Finding(NamedTuple):
+    """What a check found: how bad it is, and in words, with what to do about it."""
+
+    level: str
+    text: str
+
+
+Check = Callable[[Study, Path], str | Finding]
+"""Of a study and its repository's folder: what was found in order, or a warning; it raises what is a fault."""
+
+
+def packages(study: Study, root: Path) -> str:
+    """The installed packages are the lock's, and the study's trackers are installed."""
+    lock = applicable_lock(root / "requirements")
+    check_environment(lock)
+    check_trackers(study.trackers)
+    return f"{len(locked_versions(lock))} packages are those of {lock.name}, on Python {sys.version.split()[0]}"
+
+
+def cpu(study: Study, root: Path) -> str:
+    """The CPU can hold to the study's numerics."""
+    numerics.use(study.numerics)
+    has = ", ".join(flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_tile") if flag in numerics.cpu_flags())
+    return f"numerics: {study.numerics}, on a CPU with {has or 'none of AVX2, AVX-512, AMX'}"
+
+
+def devices(study: Study, root: Path) -> str:
+    """There are as many GPUs as the study's largest training holds."""
+    import torch
+
+    needed = max((model.hardware.gpus for model in study.models.values() if model.hardware), default=0)
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if there < needed:
+        build = torch.version.cuda or "none: a CPU build; make env LOCK=gpu"
+        raise UserError(
+            f"{there} GPU(s), and a training needs {needed} (torch {torch.__version__}, its CUDA {build}); "
+            "nvidia-smi tells whether the driver sees them; other machines: docs/clusters.md"
+        )
+    if torch.version.cuda and not there:
+        raise UserError("torch is built for CUDA and sees no GPU: check nvidia-smi, or install with LOCK=cpu")
+    if not there:
+        return f"CPU only, which is all that the study needs (torch {torch.__version__})"
+    driver = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    version = subprocess.run(driver, capture_output=True, text=True, check=True).stdout.split()[0]
+    names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(there)}))
+    return f"{there} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}"
+
+
+def engine(study: Study, root: Path) -> str:
+    """The engine loads a tiny random model and samples one token from it, in a process of its own."""
+    name = study.evaluation.engine
+    command = [sys.executable, "-c", _SAMPLE, name]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_SAMPLE_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise UserError(f"{name}: no token within {_SAMPLE_SECONDS} s; is the machine busy, or a GPU hung?") from None
+    if done.returncode:
+        last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
+        raise UserError(f"{name}: no token (exit status {done.returncode}): {last.strip()[:300]}; try: make env")
+    return f"{name} {done.stdout.split()[-1]} sampled a token from a random model"
+
+
+def sample_one_token(name: str) -> None:
+    """Make a random checkpoint, sample a token with the engine of that name, and print its version."""
+    from ict_core.config.inputs import Architecture
+    from ict_core.evaluation.engine import Request, Sampling, engine_version, load_engine
+    from ict_core.problems.mini.tokenizer import train_tokenizer
+    from ict_core.training.pretrain import build_model, save_checkpoint
+
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    sizes = Architecture(
+        hidden_size=64, layers=1, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=64
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer = train_tokenizer(sizes.vocab_size)
+        save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, Path(folder))
+        loaded = load_engine(name, Path(folder), 32, 1, "float32")
+        (completion,) = loaded.sample([Request("1 + 1", 0)], Sampling(1.0, 1.0, 1, (tokenizer.eos_token_id,)))
+    assert completion.tokens == 1
+    print(engine_version(name))
+
+
+def disk(study: Study, root: Path) -> str | Finding:
+    """The results' folder can be written, has some room, and locks files for one process at a time."""
+    results = root / study_folder(study.name)
+    check_room(results)
+    folder = next(path for path in (results, *results.parents) if path.is_dir())
+    space = os.statvfs(folder)
+    free = f"{space.f_bavail * space.f_frsize / 1e9:.1f} GB are free in {folder}"
+    with tempfile.NamedTemporaryFile(dir=folder) as first, Path(first.name).open("rb+") as second:
+        try:
+            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fault: str | None = "two processes get the same lock"
+        except BlockingIOError:
+            return free
+        except OSError as error:
+            fault = error.strerror
+    text = f"{free}, without file locks ({fault}): make sure by hand that no job of a killed Snakemake lives on; "
+    return Finding(WARNING, text + "`ict status` cannot tell which jobs run")
+
+
+def home(study: Study, root: Path) -> str:
+    """The user's folder of caches can be made, where Snakemake begins with its own."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{cache}: cannot be made ({error.strerror}); let HOME or XDG_CACHE_HOME name a folder that can be written"
+        ) from None
+    return f"Snakemake's cache is in {cache}"
+
+
+def memory(study: Study, root: Path) -> str | Finding:
+    """The machine, or the control group of this process, has the memory that the largest job asks for."""
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        limit = file.read_text().strip() if file.exists() else "max"
+        there = there if limit == "max" else min(there, int(limit) / 2**30)
+    stated = [model.hardware.memory_gib for model in study.models.values() if model.hardware]
+    if stated and there < max(stated):
+        raise UserError(f"{there:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
+    if there < _LEAST_GIB * 0.9:  # what the kernel keeps for itself
+        return Finding(WARNING, f"{there:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
+    return f"{there:.0f} GiB"
+
+
+def cores(study: Study, root: Path) -> str | Finding:
+    """There are as many cores as a job has threads."""
+    there = len(os.sched_getaffinity(0))
+    threads = max(study.training.threads, study.evaluation.threads)
+    if there < threads:
+        keys = "training.threads, evaluation.threads"
+        return Finding(WARNING, f"{there} core(s) for jobs of {threads} threads ({keys}): they will be slow")
+    return f"{there} core(s), jobs of up to {threads} thread(s)"
+
+
+def access(study: Study, root: Path) -> str:
+    """Gated sets can be read, by the mirror or with a token; the packages of generators are there."""
+    from ict_core.problems.assemble import check_study_access
+
+    if has_problems(root / study_folder(study.name)):
+        return "the problems are made"
+    check_study_access(study, root / study.data.mirror if study.data.mirror else None)
+    gated = [name for name, b in study.benchmarks.items() if b.kind == "published" and b.gated]
+    if not gated or study.data.mirror:
+        return "no gated set is read from the hub"
+    return f"HF_TOKEN is set for {', '.join(gated)}; whether it may read them shows when they are fetched"
+
+
+def hub(study: Study, root: Path) -> str:
+    """The hub can be reached where something is still to be fetched."""
+    results = root / study_folder(study.name)
+    models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
+    missing = [name for name in models if not StudyFiles(results).base_model(name).exists()]
+    sets = [*study.benchmarks.values(), *study.train_sets.values()]
+    if any(one.kind == "published" for one in sets) and not study.data.mirror and not has_problems(results):
+        missing.append("the problems")
+    if not missing:
+        return "nothing is to be fetched"
+    what = f"needed for {', '.join(missing)}"
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        raise UserError(f"HF_HUB_OFFLINE is set, and the hub is {what}; unset it, or name local copies")
+    if (error := hub_error()) is not None:
+        if not lost_connection(error):
+            raise error
+        raise UserError(
+            f"the hub cannot be reached ({type(error).__name__}) and is {what}; run `snakemake --cores 1 prefetch` "
+            "where there is a network, or name a data.mirror and models of kind: local"
+        ) from error
+    return f"the hub answers; {what}"
+
+
+MACHINE_CHECKS: dict[str, Check] = {
+    check.__name__: check for check in (packages, cpu, devices, engine, disk, home, memory, cores, access, hub)
+}
+
+
+def check_machine(
+    study: Study, root: Path, checks: Mapping[str, Check] = MACHINE_CHECKS
+) -> Iterator[tuple[str, Finding]]:
+    """The name and the finding of every check, one after the other; `root` is the folder of the study's repository."""
+    for name, check in checks.items():
+        try:
+            result = check(study, root)
+            yield name, Finding(OK, result) if isinstance(result, str) else result
+        except UserError as error:
+            yield name, Finding(FAULT, " ".join(str(error).split()))
+        except Exception as error:  # what is broken may raise anything
+            yield name, Finding(FAULT, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")

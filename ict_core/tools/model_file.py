@@ -1,0 +1,162 @@
+"""A model's YAML file, written from the checkpoint's own configuration, tokenizer and chat template."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ict_core.config.load import load_model
+from ict_core.config.section import Name
+from ict_core.errors import UserError
+from ict_core.models.fetch import checkpoint_sizes, doubled_start
+from ict_core.models.read import read_tokenizer
+from ict_core.process.failures import lost_connection
+from ict_core.store.layout import MANIFEST
+from ict_core.store.manifests import read_manifest
+from ict_core.training.fast.packed_forward import check_family
+
+_SMALL_FILES = ("*.json", "tokenizer.model", "merges.txt", "chat_template.jinja")  # of a checkpoint, without weights
+_DTYPES = ("bfloat16", "float32")
+_PROMPT = "{prompt}"
+
+
+def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list[str]]:
+    """Write ``configs/models/<name>.yaml`` for a folder or an id of the hub; its path, and what to look at in it.
+
+    Raises:
+        UserError: the name is none that a study can give, the file is there already, or the checkpoint cannot be had or
+            read.
+    """
+    allowed = TypeAdapter(Name)
+    try:
+        allowed.validate_python(name)
+    except ValidationError:
+        text = allowed.json_schema()["description"]
+        raise UserError(f"the model's name {name!r}: it must be {text}; give another by --name") from None
+    path = repository / "configs" / "models" / f"{name}.yaml"
+    if path.exists():
+        raise UserError(f"{path}: is there already; remove it, or give another --name")
+    with tempfile.TemporaryDirectory() as scratch:
+        local = Path(checkpoint)
+        if local.is_dir():
+            folder, root = local.resolve(), repository.resolve()
+            stated = folder.relative_to(root) if folder.is_relative_to(root) else folder
+            lines = ["kind: local", f"path: {json.dumps(str(stated))}"]
+        else:
+            folder, lines = Path(scratch), _of_hub(checkpoint, Path(scratch))
+        text, remarks = _text(lines, folder)
+    path.write_text(text, encoding="utf-8")
+    try:
+        load_model(path)
+    except UserError as error:
+        return path, [*remarks, f"to be mended: {error}"]
+    return path, remarks
+
+
+def _of_hub(name: str, scratch: Path) -> list[str]:
+    """The lines of the file about the hub, whose small files come into the folder."""
+    import httpx
+    from huggingface_hub import HfApi, snapshot_download
+
+    try:
+        info = HfApi().model_info(name)
+        snapshot_download(name, revision=info.sha, local_dir=scratch, allow_patterns=[*_SMALL_FILES])
+    except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        text = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
+        raise UserError(f"{name}: there is no such folder, and {text}: {reason}") from None
+    card = info.card_data.to_dict() if info.card_data else {}
+    licence = card.get("license") or "unknown"
+    return ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
+
+
+def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
+    """The file that says `where` the checkpoint is and what lies in its folder, and remarks on it."""
+    from transformers import AutoConfig
+
+    tokenizer = read_tokenizer(folder)
+    try:
+        stated = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{folder}: config.json cannot be read: {' '.join(str(error).split())}") from None
+    config = stated.get_text_config()
+    stops = {tokenizer.eos_token_id, *_ids(config.eos_token_id)}
+    generation = folder / "generation_config.json"
+    if generation.exists():
+        stops |= set(_ids(_read_json(generation).get("eos_token_id")))
+    ids = sorted(stop for stop in stops if isinstance(stop, int))
+    text = ", ".join(f"{stop} ({tokenizer.convert_ids_to_tokens(stop)})" for stop in ids) or "none: state one"
+    dtype = str(getattr(config, "dtype", None)).removeprefix("torch.")
+    remarks = [f"stop_ids: {text}; the ids at which an answer ends, a chat's end of turn among them"]
+    if dtype not in _DTYPES:
+        remarks.append(f"dtype: the checkpoint has {dtype}; float32 is written")
+        dtype = "float32"
+    lines = [*where, "architecture:"]
+    lines += [f"  {key}: {value}" for key, value in checkpoint_sizes(config).items()]
+    lines += [f"tied_embeddings: {str(bool(config.tie_word_embeddings)).lower()}", f"dtype: {dtype}"]
+    lines += [f"stop_ids: {ids}"]
+    made = _study_of(folder)
+    lines += _template(tokenizer, remarks) if made is None else _prompt_of(made, remarks)
+    remarks.append("hardware: not written; without it the model runs on the CPU in one process (docs/models.md)")
+    try:
+        check_family(stated)
+    except UserError as error:
+        remarks.append(str(error))
+    return "\n".join(lines) + "\n", remarks
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"{path}: cannot be read: {type(error).__name__}: {error}") from None
+    return content if isinstance(content, dict) else {}
+
+
+def _ids(value: Any) -> Iterator[Any]:
+    yield from value if isinstance(value, list) else [value]
+
+
+def _study_of(folder: Path) -> dict[str, Any] | None:
+    """The model's configuration in the study that made this checkpoint; None where none did."""
+    for place in (folder, folder.parent):  # a base model's manifest lies in it, that of a training beside it
+        if (place / MANIFEST).exists():
+            config = read_manifest(place / MANIFEST).get("config", {})
+            return config.get("model") if isinstance(config, dict) else None
+    return None
+
+
+def _prompt_of(model: dict[str, Any], remarks: list[str]) -> list[str]:
+    """The lines of the prompt that the study had; without one the problem's prompt stands alone."""
+    prompt = model.get("prompt")
+    remarks.append("prompt: as in the study that made this checkpoint" + ("" if prompt else ", which had none"))
+    if not prompt:
+        return []
+    return ["prompt:", *(f"  {key}: {json.dumps(prompt[key])}" for key in ("template", "source"))]
+
+
+def _template(tokenizer: Any, remarks: list[str]) -> list[str]:
+    """The lines of the prompt; a remark tells what a chat template has become."""
+    if not tokenizer.chat_template:
+        remarks.append("prompt: the tokenizer has no chat template, so a problem's prompt stands alone")
+        return []
+    turns = [{"role": "user", "content": _PROMPT}]
+    try:
+        text = str(tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False))
+    except Exception as error:  # a template is a program and raises what it likes
+        remarks.append(f"prompt: the chat template cannot be filled in ({type(error).__name__}: {error}); state one")
+        return []
+    if text.count(_PROMPT) != 1:
+        remarks.append("prompt: the chat template does not hold the question once; state one")
+        return []
+    if doubled_start(tokenizer, text):
+        text = text.removeprefix(tokenizer.bos_token)
+        remarks.append(
+            f"prompt: without the template's {tokenizer.bos_token}, which the tokenizer puts before every text"
+        )
+    remarks.append(f"prompt: {json.dumps(text)}; read it for a date or a system prompt that you do not mean")
+    source = "the chat template of the checkpoint's tokenizer"
+    return ["prompt:", f"  template: {json.dumps(text)}", f"  source: {json.dumps(source)}"]

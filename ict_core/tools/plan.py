@@ -1,0 +1,165 @@
+"""What the jobs that a study would run take: how many there are by a dry run, how long one takes by finished jobs."""
+
+import math
+import os
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ict_core.config.inputs import Model
+from ict_core.config.mistakes import shown
+from ict_core.config.study import Study
+from ict_core.errors import Damaged, UserError
+from ict_core.markdown import markdown_table
+from ict_core.store import records
+from ict_core.store.layout import MANIFEST, StudyFiles, cell_folder
+from ict_core.store.manifests import read_manifest
+
+Seconds = dict[tuple[str, str], list[float]]
+"""Of each finished job, by rule and model."""
+
+
+class Kind(NamedTuple):
+    """Jobs that are alike."""
+
+    rule: str
+    model: str  # empty where the job is of no model
+    threads: int
+
+
+def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
+    """How many jobs of each kind Snakemake would run now on so many cores; the rules of figures count as one.
+
+    Raises:
+        UserError: the dry run fails; it has its last lines.
+    """
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(cores)]
+    done = subprocess.run(
+        [*command, "--configfile", str(study.resolve())],
+        cwd=repository,
+        env=os.environ | {"PYTHONHASHSEED": "0"},  # the order in which it prints jobs
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UserError(f"the dry run fails: {' '.join(done.stdout.split(chr(10))[-12:]).strip()}")
+    jobs: Counter[Kind] = Counter()
+    for block in re.split(r"\n(?=(?:localrule|rule|checkpoint) \w+:\n)", done.stdout)[1:]:
+        (rule,) = re.findall(r"^\w+ (\w+):", block)
+        model = re.search(r"^    wildcards: (?:.*, )?model=([^,\n]+)", block, re.MULTILINE)
+        threads = re.search(r"^    threads: (\d+)$", block, re.MULTILINE)
+        rule = re.sub(r"^figure_\w+", "figures", rule)
+        jobs[Kind(rule, model[1] if model else "", int(threads[1]) if threads else 1)] += 1
+    return jobs
+
+
+def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
+    """Wall seconds of the finished jobs of a study's folder and of the cells stored on their own in the folder `cells`.
+
+    Of a stored study, which has no cells, of its frame. Those of a damaged manifest are left out, as the workflow makes
+    it anew.
+    """
+    files, seconds = StudyFiles(results), defaultdict[tuple[str, str], list[float]](list)
+    cell = files.cell(cell_folder("*", "*", "*"))
+    patterns = (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation, cell.grading)
+    found = [(results, path) for p in patterns for path in sorted(results.glob(p.relative_to(results).as_posix()))]
+    found += [(cells, path) for path in sorted(cells.glob("*/*/*/cell.json"))] if cells else []
+    for folder, path in found:
+        try:
+            manifest = read_manifest(path)
+        except Damaged:
+            continue
+        for job in manifest["jobs"].values() if folder == cells else [manifest]:
+            seconds[job["stage"], path.relative_to(folder).parts[0]].append(job["wall_seconds"])
+    if not seconds and (frame := files.frame("compute")).exists():
+        jobs = records.read_frame(frame, records.COMPUTE)
+        for rule, model, took in zip(jobs["stage"], jobs["model"], jobs["seconds"], strict=True):
+            seconds[rule, model].append(took)
+    return dict(seconds)
+
+
+def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: Path, cores: int) -> str:
+    """The jobs of :func:`planned_jobs` with their hours, as Markdown, by the seconds of finished jobs in `source`."""
+    mean = {kind: sum(took) / len(took) for kind, took in seconds.items()}
+    rows: list[tuple[object, ...]] = []
+    work, untimed, chains = 0.0, 0, defaultdict[str, float](float)
+    for kind, number in jobs.items():
+        one = mean.get(kind[:2])
+        if one is None:
+            untimed += number
+            rows.append((*kind[:2], number, kind.threads, "", "", ""))
+            continue
+        work += number * one * kind.threads
+        chains[kind.model] += one
+        times = (f"{one:.1f}", len(seconds[kind[:2]]), f"{number * one / 3600:.2f}")
+        rows.append((*kind[:2], number, kind.threads, *times))
+    rows.append(("total", "", sum(jobs.values()), "", "", "", ""))
+    heads = ["rule", "model", "jobs", "threads", "seconds of one", "measured on", "hours"]
+    parts = [f"# Plan of the study {study.name}\n", markdown_table(heads, rows, "llrrrrr", padded=True)]
+    if chains:
+        shortest = max(work / cores, *chains.values()) / 3600
+        parts.append(
+            f"The seconds are means of the finished jobs in {shown(source)}. On {cores} core(s) these take at least "
+            f"{shortest:.2f} hours: hours times threads over cores, or one job of each rule of a model after another. "
+            "GPUs are not counted.\n"
+        )
+    if untimed:
+        parts.append(f"{untimed} jobs have no time: no such job has finished there.\n")
+    if more := study.later_in_words():
+        parts.append(f"Not counted: {more}.\n")
+    parts += filter(None, [_disk_of_checkpoints(study, jobs, cores), _disk_of_rollouts(study, jobs)])
+    return "\n".join(parts)
+
+
+def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> str:
+    """What checkpoints of trainings under way take, of models with `hardware`; empty where there are none."""
+    training, under_way, written, room = study.training, 0.0, 0, float(cores)
+    sizes = {kind: checkpoint_bytes(study, kind.model) for kind in jobs if kind.rule == "train"}
+    for kind in sorted(sizes, key=lambda kind: sizes[kind] / kind.threads, reverse=True):  # the most a core first
+        at_a_time = min(jobs[kind], room / kind.threads)
+        room -= at_a_time * kind.threads
+        under_way += at_a_time * sizes[kind] * (training.checkpoints_kept + 1)  # one more while it is written
+        steps = max(study.training_of(kind.model, variant).steps for variant in study.methods)
+        written += jobs[kind] * sizes[kind] * math.ceil(steps / (training.checkpoint_every or 1))
+    if not under_way:
+        return ""
+    return (
+        f"Checkpoints of the trainings that run at a time on {cores} core(s) take at most about "
+        f"{under_way / 1e9:,.0f} GB (`checkpoints_kept: {training.checkpoints_kept}`) and go when a training ends. "
+        f"All trainings write {written / 1e9:,.0f} GB of them.\n"
+    )
+
+
+def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
+    """What kept rollouts take; empty where no training that is to run keeps them."""
+    trainings = sum(number for kind, number in jobs.items() if kind.rule == "train")
+    if not trainings or study.rollouts_mib is None:
+        return ""
+    most = max(study.training_of(cell.model, cell.variant).rollout_bytes for cell in study.cells())
+    return (
+        f"Kept rollouts take at most about {trainings * most / 1e9:,.2f} GB: {most / 2**20:,.1f} MiB of each of "
+        f"{trainings} trainings (`rollouts_mib: {study.rollouts_mib}`).\n"
+    )
+
+
+def checkpoint_bytes(study: Study, name: str) -> int:
+    """Bytes of one checkpoint of a model's training: float32 weights and AdamW's two moments, or those of adapters.
+
+    Any decoder is taken for Qwen2's at the sizes of the model's file. 0 without `hardware`, or without checkpoints.
+    """
+    model: Model = study.models[name]
+    if model.hardware is None or study.training.checkpoint_every is None:
+        return 0
+    a = model.architecture
+    width, keys = a.hidden_size, a.hidden_size * a.kv_heads // a.heads
+    matrices = [(width, width)] * 2 + [(width, keys)] * 2 + [(width, a.intermediate_size)] * 3
+    if (lora := study.training.lora) is not None:
+        return 12 * a.layers * lora.rank * sum(map(sum, matrices))
+    layer = sum(map(math.prod, matrices)) + 3 * width + 2 * keys  # two norms; biases of queries, keys and values
+    return 12 * (a.layers * layer + (2 - model.tied_embeddings) * a.vocab_size * width + width)

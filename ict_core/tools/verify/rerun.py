@@ -1,0 +1,111 @@
+"""The stages of one finished cell again, each by its own command in a process of its own, into another folder."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ict_core.config.inputs import ScratchModel
+from ict_core.config.study import Study
+from ict_core.errors import UserError
+from ict_core.jobs.causes import cause, last_lines
+from ict_core.jobs.launch import gpus, launch, processes
+from ict_core.store.layout import LEARNING_CURVE, StudyFiles
+from ict_core.tools.walk import Place
+
+
+def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:
+    """The stages to run again, in their order.
+
+    `wanted` are names with commas between them; without it all that can be rerun, or where the optimiser `steps` are
+    given the training alone. A fetched model has no `pretrain`.
+    """
+    possible: tuple[str, ...] = ("train", "generate", "grade")
+    if place.cell in {*study.tuning_cells(), *study.later_cells()}:  # which answer no benchmark
+        possible = possible[:1]
+    if place.is_base:  # pretrained, or fetched and not made
+        made = isinstance(study.models[place.cell.model], ScratchModel)
+        possible = ("pretrain", *possible[1:]) if made else possible[1:]
+    chosen = possible[:1] if steps is not None and wanted is None else possible
+    if wanted is not None:
+        names = [name.strip() for name in wanted.split(",")]
+        unknown = [name for name in names if name not in possible]
+        if unknown:
+            raise UserError(f"--stages {wanted}: {', '.join(unknown)} cannot be rerun; allowed: {','.join(possible)}")
+        chosen = tuple(name for name in possible if name in names)
+    if steps is not None and chosen != ("train",):
+        raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
+    if steps is not None and not 1 <= steps <= study.training.steps:
+        raise UserError(f"--steps {steps}: allowed: 1 to {study.training.steps}, the recipe's steps")
+    return chosen
+
+
+# what Snakemake sets of every job: linear algebra sums in another order with another number of threads
+_THREADS = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB", "NUMEXPR")
+
+
+def rerun(
+    place: Place, study: Study, study_file: Path, stages: Sequence[str], steps: int | None, out: Path
+) -> Iterator[tuple[str, float]]:
+    """Run stages of a cell, and yield each with the seconds it took, when it has ended.
+
+    What a stage reads is the rerun's where it was rerun, else the stored. A training of so many optimiser `steps`, or
+    of all. `out` is laid out as a study's folder. The error where a stage fails has its log's last line.
+    """
+    again = replace(place, results=out)
+    for stage in stages:
+        started = time.perf_counter()
+        log = out / f"{stage}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        arguments = _arguments(stage, place, again, study_file, stages)
+        if stage == "train" and study.is_tuned(place.cell):
+            arguments += ["--rate", str(study.rate_file(StudyFiles(place.results), place.cell))]
+        if stage == "train" and steps is not None:
+            arguments += ["--stop-after", str(steps)]
+        if stage == "train" and LEARNING_CURVE in study.recorded(place.cell):
+            arguments += ["--held-out", str(StudyFiles(place.results).eval_problems)]
+        if stage == "train" and study.trackers:
+            arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
+        command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]
+        threads = {"generate": study.evaluation.threads}.get(stage, 1)
+        if stage == "train":
+            threads = study.training.threads * processes(study, place.cell.model)
+        environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in _THREADS}
+        with log.open("wb") as file:
+            done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
+        if done.returncode:
+            why = cause(log) or next(iter(last_lines(log)), "")
+            raise UserError(f"{stage} of {place.files.folder} failed again, status {done.returncode}: {why}")
+        yield stage, time.perf_counter() - started
+
+
+def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[str]:
+    """What stands before a stage's name in its rule: a lease where it may hold GPUs, a training's launcher."""
+    ict = [sys.executable, "-m", "ict_core"]
+    if stage not in ("train", "generate"):
+        return ict
+    lease = [*ict, "lease", "--gpus", str(gpus(study, stage, place.cell.model)), "--"]
+    launcher = launch(study_file, study, place.cell.model) if stage == "train" else ["ict"]
+    return [*lease, *(ict if launcher == ["ict"] else launcher)]
+
+
+def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages: Sequence[str]) -> list[str]:
+    """The options of a stage's command, as the workflow's rules give them."""
+    model, variant, seed = place.cell
+    cell = ["--model", model, "--variant", variant, "--seed", str(seed)]
+    study, files = StudyFiles(place.results), again.files
+    train, held_out = str(place.training_problems), str(study.eval_problems)
+    if stage == "pretrain":
+        return ["--model", model, "--seed", str(seed), "--eval", held_out, "--out", str(again.base)]
+    if stage == "train":
+        return [*cell, "--base", str(place.base), "--problems", train, "--out", str(again.trained)]
+    if stage == "generate":
+        checkpoint = (again if {"train", "pretrain"} & set(stages) else place).checkpoint
+        out = ["--out", str(files.completions), "--manifest", str(files.generation)]
+        return [*cell, "--checkpoint", str(checkpoint), "--problems", held_out, *out]
+    completions = (again if "generate" in stages else place).files.completions
+    out = ["--out", str(files.grades), "--manifest", str(files.grading)]
+    return ["--completions", str(completions), "--problems", held_out, *out]

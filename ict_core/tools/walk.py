@@ -1,0 +1,250 @@
+"""The walk along a run: each stage's manifest states hashes of what it read and wrote, held against the files there."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from ict_core.config.study import BASE_VARIANT
+from ict_core.config.study_file import Cell
+from ict_core.config.tuning import at_rate
+from ict_core.errors import UserError
+from ict_core.evidence.collect import check_chain, score_grades
+from ict_core.evidence.tuning import best_rate, last_reward, mean_rewards, tried_in
+from ict_core.store import records
+from ict_core.store.files import hash_weights
+from ict_core.store.layout import MANIFEST, CellFiles, StudyFiles, TrainFiles, base_number, cell_folder, seed_of
+from ict_core.store.manifests import check_files, read_manifest
+
+_FRAMES = {"problems": records.PROBLEMS, "completions": records.COMPLETIONS, "grades": records.GRADES}
+_STATED = {  # of what a stage's manifest states the content, under the key <name>_sha256
+    "base": ("model",),
+    "train": ("problems", "base", "model"),
+    "generate": ("problems", "model", "completions"),
+    "grade": ("problems", "completions", "grades"),
+}
+_TRAINING = ("steps", "prompts_per_step", "group_size", "learning_rate", "kl_coef", "temperature", "max_new_tokens")
+_SAMPLING = ("temperature", "top_p", "max_new_tokens", "samples")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cell lies: in the folder of its study's results."""
+
+    results: Path
+    cell: Cell
+    base_number: int = 0  # of the base model with which it began
+
+    @property
+    def is_base(self) -> bool:
+        """Whether it is an untrained model."""
+        return self.cell.variant == BASE_VARIANT
+
+    @property
+    def files(self) -> CellFiles:
+        """Its training, completions and grades."""
+        return StudyFiles(self.results).cell(self.cell.folder)
+
+    @property
+    def trained(self) -> Path:
+        """What the cell's first stage writes: a training's folder, or the base model itself."""
+        return self.base if self.is_base else self.files.train
+
+    @property
+    def checkpoint(self) -> Path:
+        """The model that answers."""
+        return self.base if self.is_base else self.files.model
+
+    @property
+    def training_problems(self) -> Path:
+        """What it trained on: the problems within the base model's reach where the study chose them, else all."""
+        files = StudyFiles(self.results)
+        chosen = files.within_reach(self.cell.model, self.base_number)
+        return chosen if chosen.exists() else files.train_problems
+
+    @property
+    def base(self) -> Path:
+        """The base model."""
+        number = self.cell.seed if self.is_base else self.base_number
+        return StudyFiles(self.results).base_model(self.cell.model, number)
+
+    def manifest(self, stage: str) -> Path:
+        """The manifest that a stage wrote; `base` is the stage that made the base model."""
+        folder = self.base if stage == "base" else self.trained
+        return {"generate": self.files.generation, "grade": self.files.grading}.get(stage, folder / MANIFEST)
+
+    def stated(self, stage: str, name: str) -> Path:
+        """The file or checkpoint whose content a stage's manifest states under ``<name>_sha256``."""
+        problems = self.training_problems if stage == "train" else StudyFiles(self.results).eval_problems
+        model = self.base if stage == "base" else self.checkpoint
+        frames = {"problems": problems, "completions": self.files.completions, "grades": self.files.grades}
+        return (frames | {"base": self.base, "model": model})[name]
+
+
+def place_of(folder: Path) -> Place:
+    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base`` (the first base model), names."""
+    path = folder.resolve()
+    if path.name == BASE_VARIANT:
+        path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
+    seed = seed_of(path)
+    if seed is None or len(path.parts) < 5:
+        raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; run the cell first")
+    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], seed))
+
+
+def base_of(results: Path, cell: Cell) -> Cell:
+    """The untrained model that a cell of a study with these results begins with, or is."""
+    if cell.variant == BASE_VARIANT:
+        return cell
+    kind = read_manifest(StudyFiles(results).settings)["models"][cell.model]["kind"]
+    return Cell(cell.model, BASE_VARIANT, base_number(cell.seed, kind))
+
+
+class Link(NamedTuple):
+    """Two things that must be the same."""
+
+    what: str  # in words; of a broken one with both
+    holds: bool | None  # None where a file is not here
+
+
+class Step(NamedTuple):
+    """A stage of a run."""
+
+    where: str  # its manifest
+    facts: list[str]
+    links: list[Link]
+
+
+def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> Iterator[Link]:
+    """What a stage's manifest states, held against the files: of these `names`, or of all that it states.
+
+    Raises:
+        UserError: a file is missing or damaged, but for problems, which may have been removed.
+    """
+    file = place.manifest(stage)
+    manifest = read_manifest(file)
+    for name in _STATED[stage] if names is None else names:
+        stated = place.stated(stage, name)
+        what = f"{stage}: {name}_sha256 of {file.name} is that of {short(stated)}"
+        if name == "problems" and not stated.exists():
+            yield Link(what, None)
+            continue
+        if name in _FRAMES:
+            records.read_frame(stated, _FRAMES[name])  # its content is what its file states
+        found = records.content_hash(stated) if name in _FRAMES else hash_weights(stated)
+        yield _same(what, manifest[f"{name}_sha256"], found)
+
+
+def walk(place: Place, scores: pd.DataFrame) -> list[Step]:
+    """Follow one run from the study's `scores` of this cell back to its base model, through the files of the cell.
+
+    A file that is missing or damaged is a broken link, and ends its stage.
+    """
+    steps = []
+    for stage in ("grade", "generate", *([] if place.is_base else ["train"]), "base"):
+        step = Step(short(place.manifest(stage)), [], [])
+        try:
+            manifest = read_manifest(place.manifest(stage))
+            step.facts.extend(_facts(manifest))
+            step.links.extend(links_of(place, stage))
+            if stage == "grade":
+                ours = score_grades(records.read_frame(place.files.grades, records.GRADES), place.cell)
+                order = ["benchmark", "problem"]
+                counted, found = (frame.sort_values(order, ignore_index=True) for frame in (ours, scores))
+                step.links.append(Link("scores.parquet counts these verdicts", counted.equals(found[counted.columns])))
+            elif stage != "generate":
+                check_files(place.trained if stage == "train" else place.base)
+                step.links.append(Link(f"{stage}: every file is what its manifest says", True))
+            if stage == "train" and "tuning" in manifest["config"]:
+                step.links.extend(_tuning(place, manifest["config"]))
+        except (UserError, OSError) as error:
+            step.links.append(Link(str(error), False))
+        steps.append(step)
+    return steps
+
+
+def _tuning(place: Place, config: Mapping[str, Any]) -> Iterator[Link]:
+    """That a training has the learning rate which the rewards of its arm's trainings choose."""
+    study, variant = StudyFiles(place.results), config["tuning"].get("variant", place.cell.variant)
+    choice = read_manifest(study.chosen_rate(place.cell.model, variant))
+    chosen = f"{choice['learning_rate']:g}"
+    yield _same("train: the learning rate is the chosen one", f"{config['training']['learning_rate']:g}", chosen)
+    for tried, seed in tried_in(choice):
+        cell = Cell(place.cell.model, at_rate(variant, tried), seed)
+        train = TrainFiles(study.cell(cell.folder).train)
+        reward = last_reward(records.read_frame(train.log, records.LOG, train.folder))
+        if reward != choice["rewards"][f"{tried:g}"][str(seed)]:
+            yield Link(f"tune: the reward of {cell.folder} is that of its log", False)
+    again = best_rate(mean_rewards(choice["rewards"]), choice["config"]["recipe"])
+    yield _same("tune: the rewards choose this learning rate", chosen, f"{again:g}")
+
+
+def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> list[Step]:
+    """As :func:`walk`, by a study's merged manifest alone, whose `file` is given: its cells are not there."""
+    base = base_of(file.parent, cell)
+    by_cell = [(job, Cell(job["model"], job["variant"], job["seed"])) for job in manifest["jobs"]]
+    jobs = [job for job, ran in by_cell if ran == cell or (ran == base and job["stage"] not in ("generate", "grade"))]
+    try:
+        check_chain(jobs)
+        links = [Link(f"{file.name}: each job had the base model, weights and completions of the one before", True)]
+    except UserError as error:
+        links = [Link(str(error), False)]
+    tuned = [job for job, ran in by_cell if job["stage"] == "tune" and ran[:2] == cell[:2]]
+    rates = [f"{job['learning_rate']:g}" for job in (*jobs, *tuned) if job["stage"] in ("train", "tune") and tuned]
+    links += [_same(f"{file.name}: the learning rate is the chosen one", *rates)] if len(rates) > 1 else []
+    steps = []
+    for job in [*jobs, *tuned]:
+        shared = manifest["environments"][job["environment"]] | {"source": manifest["sources"][job["source"]]}
+        steps.append(Step(f"{file.name}: {job['stage']}", [*_facts(job | shared)], []))
+    return [*steps, Step(file.name, [], [*links, Link("verdicts, completions, weights and training files", None)])]
+
+
+def _facts(job: Mapping[str, Any]) -> Iterator[str]:
+    """What a job's manifest says of how it was made."""
+    config = job.get("config", {})
+    if "engine" in job:
+        yield f"{job['engine']} {job['engine_version']}"
+    if "evaluation" in config and job.get("engine"):
+        yield f"sampling {_pairs(config['evaluation'], _SAMPLING)}"
+    if "method" in config:
+        yield f"seed {config['seed']}"
+        yield f"method {_pairs(config['method'])}"
+        yield f"training {_pairs(config['training'], _TRAINING)}"
+    if "rewards" in job:
+        means = {f"{tried:g}": f"{mean:.4f}" for tried, mean in mean_rewards(job["rewards"]).items()}
+        yield f"learning rate {job['learning_rate']:g}, chosen by the mean reward at each: {_pairs(means)}"
+    if rates := (config or job).get("rates_of"):
+        yield f"learning rate as {rates['study']} chose it, rates.json {_hash(rates['sha256'])}"
+    names = ("base", "model", "completions", "grades")
+    if hashes := [f"{name} {_hash(job[f'{name}_sha256'])}" for name in names if f"{name}_sha256" in job]:
+        yield ", ".join(hashes)
+    packages, platform = job["packages"], job["platform"]
+    named = [f"{name} {packages[name]}" for name in ("torch", "trl", "transformers") if name in packages]
+    source = job["source"]
+    commit = "outside of git" if source["commit"] is None else f"commit {source['commit'][:12]}"
+    commit += f"{' with changes' if source['dirty'] else ''}, library {_hash(source['sha256'])}"
+    yield ", ".join([f"Python {job['python']}", *named, platform["cpu"], *platform["gpus"], commit])
+
+
+def _pairs(values: Mapping[str, Any], keys: Iterable[str] | None = None) -> str:
+    """Keys and values, without what is not set; of these `keys` alone."""
+    chosen = values if keys is None else [key for key in keys if key in values]
+    return ", ".join(f"{key} {values[key]}" for key in chosen if values[key] is not None)
+
+
+def _same(what: str, first: str, second: str) -> Link:
+    return Link(what if first == second else f"{what}: {_hash(first)} and {_hash(second)}", first == second)
+
+
+def _hash(sha256: str) -> str:
+    return sha256[:16]
+
+
+def short(path: Path) -> str:
+    """A path from the results' folder on."""
+    parts = path.parts
+    return "/".join(parts[parts.index("results") if "results" in parts else 0 :])

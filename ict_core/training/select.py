@@ -1,0 +1,84 @@
+"""Which tokens a rule trains, for a training loop of one's own."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from ict_core.errors import UserError
+from ict_core.models.head import lm_head
+from ict_core.selection.base import TokenBatch
+from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.training._objective import normaliser
+from ict_core.training._passes import with_prompts
+from ict_core.training.choice import Choice
+
+
+class Selected(NamedTuple):
+    """What a rule says of a rollout batch: the loss is ``-(gain * weights).sum(1) / denominator``, its mean over rows.
+
+    ``gain`` is each token's part of the objective, such as the clipped ratio times the advantage.
+    """
+
+    weights: Tensor  # (B, T), float32
+    denominator: Tensor  # (B,)
+    statistics: TokenStatistics  # of every response token, (B, T) by name: logprob, h1, h2 and the rule's score
+
+
+@torch.no_grad()
+def select(
+    model: Any,
+    batch: Mapping[str, Tensor],
+    selection: Any,
+    *,
+    group_size: int,
+    temperature: float = 1.0,
+    seed: int = 0,
+    step: int | None = None,
+) -> Selected:
+    """The weights of a rollout batch's tokens under the policy ``model``, which sampled it.
+
+    Args:
+        model: a causal model of transformers; it is run as it is, without a gradient, one group at a time.
+        batch: B rollouts by TRL's names: ``prompt_ids`` (B, P), padded on the left, ``completion_ids`` (B, T), padded
+            on the right, their masks ``prompt_mask`` and ``completion_mask``, and ``advantages`` (B,).
+        selection: what ``Choice.of`` takes: a name ("grpo"), a YAML file, a rule; ``Choice.of("ict-10", 10)``.
+        group_size: rollouts of one prompt, G; groups are consecutive rows.
+        temperature: that they were sampled at.
+        seed: of a rule's random draws; give another one each step.
+        step: the optimiser step, for a selection with a warm-up.
+
+    Raises:
+        UserError: the selection is unknown, or more than one weight a token, or has a warm-up and there is no step, or
+            the model's head has a bias.
+        ValueError: B is not a multiple of G.
+    """
+    choice, head = Choice.of(selection), lm_head(model)
+    if choice.advantage is not None:
+        raise UserError(
+            "selection: an advantage of its own is no weight; give batch['advantages'] as the method has them, and a "
+            "Choice of its rule and normaliser"
+        )
+    if choice.two_updates:
+        raise UserError(
+            "selection: a rule of two updates is more than one weight a token; train it by SelectiveGRPOTrainer with "
+            "num_iterations=2"
+        )
+    if step is None and choice.warmup_steps:
+        raise UserError(f"select: step is missing, as the first {choice.warmup_steps} steps train every token")
+    choice.check(updates=1)
+    mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
+    parts = []
+    for rows in torch.arange(len(mask), device=mask.device).split(group_size):
+        ids, seen = (part[rows] for part in with_prompts(batch))
+        states = model.get_decoder()(input_ids=ids, attention_mask=seen, use_cache=False).last_hidden_state
+        states = states[:, -length - 1 : -1].flatten(0, 1)
+        where = torch.arange(len(states), device=mask.device).view(-1, length).masked_fill(~mask[rows], -1)
+        options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": choice.scores}
+        parts.append(token_statistics(states, head, where, batch["completion_ids"][rows], **options))
+    statistics = TokenStatistics(torch.cat([part.values for part in parts], 1), parts[0].names, group_size)
+    if step is not None and step < choice.warmup_steps:
+        return Selected(mask.float(), normaliser("response", mask, mask), statistics)
+    weights = choice.rule.weights(TokenBatch(statistics, batch["advantages"], mask, batch["completion_ids"]), seed)
+    return Selected(weights.float(), normaliser(choice.normaliser, weights > 0, mask), statistics)

@@ -1,0 +1,361 @@
+"""TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed.
+
+A step is read from top to bottom: rollouts, statistics and weights (`_generate_and_score_completions`), the loss of a
+micro-batch (`micro_batch_loss`), and what is told of the step (`_finish_step`). What makes it fast is in
+`training.fast` and off with ``passes="dense"``.
+
+What begins with an underscore in TRL and transformers and is used nonetheless, all of it:
+
+    _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
+                                          the whole rollout batch stands with its advantages; no hook is called there
+    _calculate_rewards                    overridden: TRL hands on advantages alone, from which rewards cannot be told
+    _generate_single_turn                 called by training.learning_curve: answers as rollouts are made
+    _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
+    _last_world_entropy                   set (training._trl_arguments) as TRL's loss, which does not run here, sets it
+    _init_vllm                            overridden (training._rollouts): TRL has no option for its engine's dtype
+    _iter_named_params                    called there: weights for a vLLM on the CPU, for which TRL's transfer fails
+    _llm_weights_sleeping                 set there, as `_init_vllm` does
+    _attn_implementation                  read of a model's config (training.fast.packed_forward): it knows ``sdpa``
+
+Three things of other objects are replaced, as neither TRL nor transformers has an option for them
+(``tests/training/test_replaced.py`` fails where one has):
+
+    grpo_trainer.VLLMGeneration           training._rollouts: one seed for all requests, and no dtype
+    model.generate                        training.fast.sampling: TRL does not pass ``custom_generate`` on
+    model.forward                         training.fast.packed_forward: wrappers of ranks must see packed passes
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from transformers import TrainerCallback
+from trl import GRPOTrainer
+from trl.trainer.utils import split_tensor_dict, use_adapter
+
+from ict_core.config.methods import Rollouts
+from ict_core.errors import UserError
+from ict_core.seeding import derive_seed
+from ict_core.selection.base import TokenBatch
+from ict_core.store.token_scores import GROUP_SCORES
+from ict_core.training._covered import Covered
+from ict_core.training._kept_rollouts import NUMBER
+from ict_core.training._objective import k3, normaliser, reward_advantages, selected_loss, surrogate
+from ict_core.training._passes import Batch, DensePasses
+from ict_core.training._ranks import gathered_sums, own_rows, whole_batch
+from ict_core.training._rollouts import correct_for_sampler, take_a_port, weight_difference
+from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
+from ict_core.training.choice import Choice
+from ict_core.training.token_log import TrainingLog
+
+_PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
+_LOGGED = {  # columns of the training's log -> their names in TRL's
+    "kept_share": "selection/effective_share",
+    "h1": "selection/entropy",
+    "h1_kept": "selection/entropy_of_kept",
+    "clip_share": "selection/clipped_share",
+    "kl": "selection/kl",
+    "sampler_difference": "sampling/sampler_difference",
+    "corrected_share": "sampling/corrected_share",
+}
+
+
+class SelectiveGRPOTrainer(GRPOTrainer):
+    """TRL's GRPOTrainer over the tokens that a selection rule keeps, each with the weight that the rule gives it.
+
+    ```python
+    args = GRPOConfig(loss_type="grpo")
+    trainer = SelectiveGRPOTrainer(model, reward, args, dataset, selection="ict-10", selection_warmup_steps=10)
+    trainer.train()
+    ```
+
+    Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
+    no threshold depends on micro-batching or on the number of ranks. With every token kept (``selection="grpo"``) and
+    dense passes, a run is bit-equal to TRL's own.
+
+    All arguments are TRL's but these:
+
+    Args:
+        selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
+        selection_warmup_steps: optimiser steps that train every token first, of a selection that does not state it.
+        passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
+            prefix once, for the families of docs/models.md.
+        seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
+        training_log: what is told of each step; None: a new one without a sample of tokens.
+        rollouts: how the study's vLLM makes them; None: as ``args`` says.
+
+    Raises:
+        UserError: the selection is unknown, or ``args`` states what a selection is not defined for.
+    """
+
+    model: Any
+    args: Any
+    processing_class: Any
+    train_dataset: Any
+    vllm_generation: Any
+    num_generations: int
+
+    def __init__(
+        self,
+        *args: Any,
+        selection: Any,
+        selection_warmup_steps: int | None = None,
+        passes: Literal["dense", "packed"] = "dense",
+        seed: int | None = None,
+        training_log: TrainingLog | None = None,
+        rollouts: Rollouts | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._choice = Choice.of(selection, selection_warmup_steps)
+        given = kwargs.get("args", args[2] if len(args) > 2 else None)
+        if getattr(given, "use_vllm", False):
+            take_a_port()
+        super().__init__(*args, **kwargs)
+        self._entropy_bonus = check_arguments(self.args, self._choice.keeps_every_token)
+        self._choice.check(self.num_iterations)
+        self._seed = self.args.seed if seed is None else seed
+        self.training_log = training_log or TrainingLog(self.num_generations, sample_every=None, sample_groups=0)
+        self._updates = self.num_iterations  # of each rollout batch
+        self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # the first of the last rollouts
+        self._correction = correction_of(self.args, rollouts)
+        # TRL would take log-probs of vLLM's tokens by dense passes of its own
+        self.vllm_importance_sampling_correction = False
+        self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
+        tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
+        self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
+        self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
+        self._covered: Covered | None = None
+        if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
+            self._covered = Covered(self.accelerator, self._passes, self._surrogate.share, self._pad_id)
+        self._probe_bound: float | None = None
+        if rollouts is not None:
+            self._probe_bound, vllm = rollouts.probe_bound, self.vllm_generation
+            vllm.probe = tokenizer(self.train_dataset[:_PROBE_PROMPTS]["prompt"])["input_ids"]
+            vllm.seed_of = lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n)
+        # of a rollout batch: its micro-batches in order, the weights of each update, all ranks' rows that are sampled
+        self._micro_batches: list[Batch] = []
+        self._weights: list[Tensor] = []
+        self._sample: Batch | None = None
+        self._passed = 0  # micro-batches since the last rollouts
+        self._entropies: list[Tensor] = []  # of this step's response tokens, a micro-batch each
+        self._unlogged = 0  # steps since TRL's last log
+        self.add_callback(_StepEnd(self._finish_step))
+
+    # --- rollouts
+
+    def _calculate_rewards(self, inputs: list[Any], *others: Any) -> Tensor:
+        """TRL's rewards, (rollouts of all ranks, functions); of this rank's their weighted sum is kept for the log."""
+        rewards: Tensor = super()._calculate_rewards(inputs, *others)
+        first = self.accelerator.process_index * len(inputs)
+        own = rewards[first : first + len(inputs)]
+        total = (own * self.reward_weights.to(own.device)).nansum(1)
+        self._rewards = total.masked_fill(own.isnan().all(1), torch.nan)
+        return rewards
+
+    def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
+        """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
+
+        ``rewards`` (B,); ``normaliser <update>`` (B,) and ``weights <update>`` (B, T) of each update; ``logprob`` and,
+        with a KL term, ``ref_per_token_logps`` (B, T); with vLLM ``old_per_token_logps`` and
+        ``importance_sampling_ratio``.
+        """
+        if not self.model.training:  # TRL's evaluation
+            return super()._generate_and_score_completions(inputs)
+        step, rank = self.state.global_step, self.accelerator.process_index
+        self._check_step(step)
+        started = time.perf_counter()
+        own = ("rank", rank) if rank else ()
+        torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
+        self._kl_coef = self.beta
+        # else TRL would take the old log-probs and the reference's by dense passes of its own
+        self.num_iterations, self.beta = 1, 0.0
+        try:
+            batch = super()._generate_and_score_completions(inputs)
+        finally:
+            self.num_iterations, self.beta = self._updates, self._kl_coef
+        if "tool_mask" in batch:
+            raise UserError(
+                "tools, environments and masks of a rollout_func are not allowed with a selection of tokens: "
+                "what they wrote would be chosen and trained as the model's own; train such a run by TRL's GRPOTrainer"
+            )
+        columns = {}
+        if self._probe_bound is not None:  # before anything is made of the rollouts
+            vllm, bound = self.vllm_generation, self._probe_bound
+            difference = weight_difference(vllm, self.accelerator, self.model, bound=bound, step=step)
+            columns["probe_difference"] = difference
+        batch["rewards"] = self._rewards
+        if NUMBER in inputs[0]:
+            batch[NUMBER] = torch.tensor([row[NUMBER] for row in inputs], device=self._rewards.device)
+        if self._choice.advantage == "reward":
+            batch["advantages"] = reward_advantages(self._rewards)
+        if self._kl_coef != 0.0:
+            batch["ref_per_token_logps"] = self._reference_log_probs(batch)
+        generated = time.perf_counter()
+        self._select_tokens(batch, step)
+        if self._covered is not None:
+            self._covered.rollouts(batch)
+        if self._correction is not None:
+            old = self._passes.sampled_log_probs(batch)
+            columns |= correct_for_sampler(self.accelerator, batch, old, self._correction)
+        self.training_log.add(**columns)
+        self.training_log.times(step, rollout_s=generated - started, statistics_s=time.perf_counter() - generated)
+        self._micro_batches = split_tensor_dict(batch, self.args.gradient_accumulation_steps)
+        self._passed = 0
+        return batch
+
+    def _check_step(self, step: int) -> None:
+        """A UserError where a step cannot begin with rollouts, where none would select, or without a reference."""
+        if step % self._updates:  # TRL begins with new rollouts wherever it goes on
+            raise UserError(
+                f"a checkpoint of step {step}, amid the {self._updates} updates of a rollout batch, cannot be resumed; "
+                f"go on from one of a multiple of num_iterations ({self._updates}), and let save_steps be such a number"
+            )
+        steps, warmup = self.state.max_steps, self._choice.warmup_steps
+        if 0 < steps <= warmup:
+            allowed = f"less than the {steps} steps of the training (else nothing is selected)"
+            raise UserError(f"selection_warmup_steps: {warmup} is not allowed; allowed: {allowed}")
+        if self.beta and not self._has_reference:
+            why = "TRL makes no reference model where GRPOConfig's beta is 0"
+            raise UserError(f"trainer.beta: {self.beta} is not allowed, as {why}; allowed: 0, or state it there too")
+
+    def _reference_log_probs(self, batch: Batch) -> Tensor:
+        """ln p of the response tokens, (B, T), under the reference model: of new adapters, the model without them."""
+        if self.ref_model is not None:
+            return self._passes.all_log_probs(self.ref_model, batch)
+        model = self.accelerator.unwrap_model(self.model)
+        with use_adapter(model, "ref" if "ref" in model.peft_config else None):
+            return self._passes.all_log_probs(self.model, batch)
+
+    # --- statistics and weights
+
+    def _select_tokens(self, batch: Batch, step: int) -> None:
+        """From the rollouts to the weights: statistics of the whole batch, the rule, this rank's rows of it."""
+        whole = whole_batch(self.accelerator, batch, self._pad_id)
+        mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
+        sampled = self.training_log.sampled(step)
+        scores = self._choice.scores if not sampled else tuple(dict.fromkeys([*GROUP_SCORES, *self._choice.scores]))
+        live = torch.ones_like(mask[:, 0]) if self._penalised else advantages != 0
+        tokens = self._passes.statistics(whole, scores, live)
+        self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
+        selecting, counted = step >= self._choice.warmup_steps, mask
+        of_updates = [mask for _ in range(self._updates)]
+        if selecting:
+            if self._choice.advantage == "reward":  # what is neither right nor wrong has no part in the loss
+                counted = mask & (advantages != 0).unsqueeze(-1)
+            decisions = self._choice.decided(whole, self.processing_class)
+            known = TokenBatch(tokens, advantages, counted, whole["completion_ids"], decisions=decisions)
+            seed = derive_seed(self._seed, "selection", step)
+            rule = self._choice.rule
+            of_updates = [rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
+        values = {"logprob": tokens.logprob}
+        if self._entropy_bonus:
+            values["mean length"] = normaliser("batch_tokens", mask, mask)
+        for update, own in enumerate(of_updates):
+            counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, counted)
+            values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
+        batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
+        self._weights = of_updates
+        ends = getattr(self, "eos_token_ids", [self._eos_id])  # which TRL has from 1.15 on
+        stops = torch.tensor(ends, device=mask.device)
+        truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
+        self.training_log.rollouts(step, whole, tokens, of_updates[0], truncated, selecting=selecting)
+
+    @property
+    def _penalised(self) -> bool:
+        """Whether the loss has a part that does not vanish where A = 0."""
+        return self._kl_coef != 0.0 or self._surrogate.kind == "kl-cov" or self._entropy_bonus
+
+    # --- the loss
+
+    def compute_loss(
+        self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Tensor:
+        """Of TRL's micro-batch, or of the next in the order of the groups."""
+        if not self.model.training:
+            loss: Tensor = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+            return loss
+        if self._passes.in_order:
+            inputs = self._micro_batches[self._passed % len(self._micro_batches)]
+        self._passed += 1
+        return self.micro_batch_loss(model, inputs)
+
+    def micro_batch_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
+        """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
+        update = self.state.global_step % self._updates
+        mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
+        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], penalised=self._penalised)
+        bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
+        found = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
+        logps = found[0] if self._entropy_bonus else found
+        # the policy that sampled is the one before the first update
+        old = inputs["logprob"] if update else logps.detach()
+        if "old_per_token_logps" in inputs:
+            old = inputs["old_per_token_logps"]
+        logps = torch.where(wanted, logps, old)
+        gain, clipped = surrogate(self._surrogate, logps, old, inputs["advantages"].unsqueeze(1), mask, bound)
+        per_token = -gain
+        if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
+            per_token = per_token * inputs["importance_sampling_ratio"]
+        divergence = torch.full_like(logps, torch.nan)
+        if self._kl_coef != 0.0:
+            reference = inputs["ref_per_token_logps"]
+            per_token = per_token + self._kl_coef * k3(logps, reference)
+            divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
+        loss = selected_loss(per_token, weights * wanted, inputs[f"normaliser {update}"])
+        if self._entropy_bonus:  # TRL's, but for its mean: over the tokens of the batch, however it is split
+            loss = loss - bonus_coefficient(self) * selected_loss(found[1], mask, inputs["mean length"])
+            self._entropies.append(found[1].detach()[mask])
+        self.training_log.update(loss.detach(), divergence[mask], clipped[wanted])
+        return loss / self.current_gradient_accumulation_steps
+
+    # --- after the optimiser's step
+
+    def _finish_step(self) -> None:
+        """What the step did to the sampled tokens, and the rest of its record."""
+        if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
+            self.training_log.repeat(self._weights[self._passed // len(self._micro_batches) - 1])
+        last = self.state.global_step % self._updates == 0  # it counts this step already
+        if self._sample is not None and last:
+            started = time.perf_counter()
+            tokens = self._passes.statistics(self._sample, ())
+            mask = self._sample["completion_mask"].bool()
+            self.training_log.after_update(tokens, mask, time.perf_counter() - started)
+            self._sample = None
+        follow_entropy(self, self._entropies)
+        self._entropies = []
+        self.training_log.finish_step(gathered_sums(self.accelerator, self.training_log.updates()))
+        self._unlogged += 1
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """TRL's, with means over the steps since the last: what the rule kept, the KL term, and where clipping bound.
+
+        Called by transformers after every ``logging_steps`` steps, and once more at the end without a gradient's norm.
+        """
+        if "grad_norm" in logs:
+            self.training_log.add(grad_norm=float(logs["grad_norm"]), learning_rate=float(logs["learning_rate"]))
+            logs |= self.training_log.means(_LOGGED, self._unlogged)
+            self._unlogged = 0
+        super().log(logs, start_time)
+
+
+def _packed_passes(trainer: SelectiveGRPOTrainer) -> DensePasses:
+    """Imported where they are wanted, as not every TRL that dense passes work with has what they need."""
+    try:
+        from ict_core.training.fast.passes import PackedPasses
+    except ImportError as error:
+        raise UserError(f"passes: packed needs another TRL ({error}); allowed: dense, or TRL 1.16") from error
+    return PackedPasses(trainer)
+
+
+class _StepEnd(TrainerCallback):
+    """Calls what shall follow each optimiser step."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+
+    def on_step_end(self, *_: Any, **__: Any) -> None:
+        """Called by transformers before it logs and saves."""
+        self._then()
