@@ -177,7 +177,10 @@ def _repeated(dry: bool, recipe: dict[str, Any], ranks: int = 1) -> Iterator[Fig
         both.remove("deterministic" if recipe else "native")
     with _models(dry) as base:
         for numerics in both:
-            made = [_train(base, base.parent / f"{numerics}-{i}", numerics, recipe, ranks) for i in range(2)]
+            made = []
+            for i in range(2):
+                made.append(_train(base, base.parent / f"{numerics}-{i}", numerics, recipe, ranks))
+                print(f"{numerics}, training {i + 1}: {made[-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
             same = made[0]["bytes"] == made[1]["bytes"]
             yield Figure(f"{numerics}: runs that differ", float(not same), "", None if numerics == "native" else 0.0)
             yield Figure(f"{numerics}: a training of {made[0]['steps']} steps", made[1]["seconds"], "s")
