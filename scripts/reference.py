@@ -16,11 +16,11 @@ import typer
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 MODULES = {  # of ict_core.config -> what its sections are of
-    "_study_file": "A study: `configs/studies/<study>.yaml`",
-    "_tuning": "A study's tuning",
-    "_methods": "A recipe, `configs/training/<training>.yaml`, and every method, `configs/methods/<variant>.yaml`",
-    "_selectors": "The methods' selectors",
-    "_inputs": "Models, benchmarks and training sets: `configs/{models,benchmarks,data}/<name>.yaml`",
+    "study_file": "A study: `configs/studies/<study>.yaml`",
+    "tuning": "A study's tuning",
+    "methods": "A recipe, `configs/training/<training>.yaml`, and every method, `configs/methods/<variant>.yaml`",
+    "selectors": "The methods' selectors",
+    "inputs": "Models, benchmarks and training sets: `configs/{models,benchmarks,data}/<name>.yaml`",
 }
 
 

@@ -19,7 +19,7 @@ from ict_core.process.failures import check_room, hub_error, lost_connection
 from ict_core.store.layout import StudyFiles, study_folder
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
-_SAMPLE = "import sys; from ict_core.tools import sample_one_token; sample_one_token(sys.argv[1])"
+_SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
 _LEAST_GIB = 8  # memory of a machine for models that state none
 

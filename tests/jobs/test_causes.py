@@ -76,7 +76,7 @@ def test_each_failed_job_of_a_run_is_named_with_its_own_cause(tmp_path):
 
 def test_a_full_disk_is_named_where_no_log_could_tell(tmp_path, in_namespace):
     (tmp_path / "logs").mkdir()
-    script = f"from pathlib import Path; from ict_core.jobs import failures; logs = Path('{tmp_path}/logs')"
+    script = f"from pathlib import Path; from ict_core.jobs.causes import failures; logs = Path('{tmp_path}/logs')"
     script += "; print(failures(logs, {})); (logs / 'x.log').write_text('error: bad key'); print(failures(logs, {}))"
     told = in_namespace(
         f"mount -t tmpfs -o size=8k none {tmp_path}/logs", f'{sys.executable} -c "{script}"'
