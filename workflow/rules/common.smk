@@ -14,7 +14,11 @@ from ict_core.config.study import BASE_VARIANT, trials
 from ict_core.config.study_file import Cell
 from ict_core.config.mistakes import repository
 from ict_core.errors import Damaged, UserError
-from ict_core.process.environment import applicable_lock, check_environment, check_trackers
+from ict_core.process.environment import (
+    applicable_lock,
+    check_environment,
+    check_trackers,
+)
 from ict_core.process.forkserver import begin_run
 from ict_core.process.snakemake import hold_folder
 from ict_core.process.failures import check_room, explain
@@ -22,7 +26,20 @@ from ict_core.evidence.cells import counted
 from ict_core.figures.registry import figures_of, reads
 from ict_core.selection.registry import rule_files
 from ict_core.store.code import fingerprint
-from ict_core.store.layout import COMPLETIONS_CACHE, FIGURE_KINDS, LEARNING_CURVE, TABLE_KINDS, TOKEN_FRAMES, StoredCellFiles, StudyFiles, cell_folder, cells_folder, stored_folder, study_folder, trained_model
+from ict_core.store.layout import (
+    COMPLETIONS_CACHE,
+    FIGURE_KINDS,
+    LEARNING_CURVE,
+    TABLE_KINDS,
+    TOKEN_FRAMES,
+    StoredCellFiles,
+    StudyFiles,
+    cell_folder,
+    cells_folder,
+    stored_folder,
+    study_folder,
+    trained_model,
+)
 from ict_core.store.manifests import read_manifest
 from ict_core.statistics.schemas import STATISTICS as MADE
 from ict_core.statistics.schemas import statistics_of
