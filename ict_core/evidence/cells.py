@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ict_core.config.comparison import compare
 from ict_core.config.inputs import ScratchModel
-from ict_core.config.study import BASE_VARIANT, Study
+from ict_core.config.study import Study
 from ict_core.config.study_file import Cell
 from ict_core.config.tuning import rate_of
 from ict_core.errors import UserError
@@ -26,7 +26,7 @@ from ict_core.seeding import derive_seed
 from ict_core.selection.registry import rule_files
 from ict_core.store.code import edited, fingerprint
 from ict_core.store.files import appearing
-from ict_core.store.layout import LEARNING_CURVE, StoredCellFiles, StudyFiles
+from ict_core.store.layout import BASE_VARIANT, LEARNING_CURVE, StoredCellFiles, StudyFiles
 from ict_core.store.manifests import read_manifest, write_manifest
 
 _RESULTS = ("base_sha256", "problems_sha256", "model_sha256", "completions_sha256", "grades_sha256")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ict_core.config.study import BASE_VARIANT, Study
+from ict_core.config.study import Study
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.evidence.measures import single_logit_frames
 from ict_core.models.read import read_tokenizer
@@ -16,7 +16,7 @@ from ict_core.statistics.intervals import over_seeds
 from ict_core.statistics.schemas import STATISTICS
 from ict_core.store import records
 from ict_core.store.files import hash_weights
-from ict_core.store.layout import TOKEN_FRAMES, StudyFiles
+from ict_core.store.layout import BASE_VARIANT, TOKEN_FRAMES, StudyFiles
 from ict_core.store.manifests import manifest, remember_source, write_manifest
 
 _PAPER = "js"  # the score whose sorted values are shown

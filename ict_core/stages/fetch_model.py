@@ -12,11 +12,10 @@ def run(study: StudyFile, model: Name, out: Given) -> None:
     with loading():
         from ict_core.config.inputs import ScratchModel
         from ict_core.config.load import has_problems
-        from ict_core.config.study import BASE_VARIANT
         from ict_core.config.study_file import Cell
         from ict_core.models.fetch import fetch_model
         from ict_core.problems.assemble import check_study_access
-        from ict_core.store.layout import study_folder
+        from ict_core.store.layout import BASE_VARIANT, study_folder
         from ict_core.store.manifests import remember_source
         from ict_core.training.fast.packed_forward import check_family
 

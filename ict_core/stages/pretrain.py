@@ -24,9 +24,9 @@ def run(study: StudyFile, model: Name, held_out: HeldOut, out: Given, seed: Base
     loaded = study_of_model(study, model)
     preload(loaded)
     from ict_core.config.inputs import ScratchModel
-    from ict_core.config.study import BASE_VARIANT
     from ict_core.config.study_file import Cell
     from ict_core.store import records
+    from ict_core.store.layout import BASE_VARIANT
     from ict_core.store.manifests import remember_source
     from ict_core.training.pretrain import pretrain
 

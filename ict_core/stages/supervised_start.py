@@ -10,10 +10,10 @@ def run(study: StudyFile, model: Name, checkpoint: Given, solutions: Given, out:
     """Train a fetched checkpoint on worked solutions, as its model's file says."""
     loaded = study_of_model(study, model)
     with loading():
-        from ict_core.config.study import BASE_VARIANT
         from ict_core.config.study_file import Cell
         from ict_core.problems.templates import templated
         from ict_core.store import records
+        from ict_core.store.layout import BASE_VARIANT
         from ict_core.store.manifests import check_files, remember_source
         from ict_core.training.supervised_start import start_from_solutions
 

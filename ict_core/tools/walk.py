@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ict_core.config.study import BASE_VARIANT
 from ict_core.config.study_file import Cell
 from ict_core.config.tuning import at_rate
 from ict_core.errors import UserError
@@ -15,7 +14,16 @@ from ict_core.evidence.collect import check_chain, score_grades
 from ict_core.evidence.tuning import best_rate, last_reward, mean_rewards, tried_in
 from ict_core.store import records
 from ict_core.store.files import hash_weights
-from ict_core.store.layout import MANIFEST, CellFiles, StudyFiles, TrainFiles, base_number, cell_folder, seed_of
+from ict_core.store.layout import (
+    BASE_VARIANT,
+    MANIFEST,
+    CellFiles,
+    StudyFiles,
+    TrainFiles,
+    base_number,
+    cell_folder,
+    seed_of,
+)
 from ict_core.store.manifests import check_files, read_manifest
 
 _FRAMES = {"problems": records.PROBLEMS, "completions": records.COMPLETIONS, "grades": records.GRADES}

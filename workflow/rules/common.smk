@@ -5,28 +5,31 @@ import os
 import re
 from pathlib import Path
 
+from ict_core.config.inputs import READERS, PublishedSet
+from ict_core.config.load import check_sources, load_study
+from ict_core.config.mistakes import repository
+from ict_core.config.study import trials
+from ict_core.config.study_file import Cell
+from ict_core.errors import Damaged, UserError
+from ict_core.evidence.cells import counted
+from ict_core.figures.registry import figures_of, reads
 from ict_core.jobs import launch as job
 from ict_core.jobs.causes import failures, log_times
 from ict_core.jobs.damage import damaged, set_aside
-from ict_core.config.inputs import READERS, PublishedSet
-from ict_core.config.load import check_sources, load_study
-from ict_core.config.study import BASE_VARIANT, trials
-from ict_core.config.study_file import Cell
-from ict_core.config.mistakes import repository
-from ict_core.errors import Damaged, UserError
 from ict_core.process.environment import (
     applicable_lock,
     check_environment,
     check_trackers,
 )
+from ict_core.process.failures import check_room, explain
 from ict_core.process.forkserver import begin_run
 from ict_core.process.snakemake import hold_folder
-from ict_core.process.failures import check_room, explain
-from ict_core.evidence.cells import counted
-from ict_core.figures.registry import figures_of, reads
 from ict_core.selection.registry import rule_files
+from ict_core.statistics.schemas import STATISTICS as MADE
+from ict_core.statistics.schemas import statistics_of
 from ict_core.store.code import fingerprint
 from ict_core.store.layout import (
+    BASE_VARIANT,
     COMPLETIONS_CACHE,
     FIGURE_KINDS,
     LEARNING_CURVE,
@@ -41,8 +44,6 @@ from ict_core.store.layout import (
     trained_model,
 )
 from ict_core.store.manifests import read_manifest
-from ict_core.statistics.schemas import STATISTICS as MADE
-from ict_core.statistics.schemas import statistics_of
 from ict_core.tables.registry import INPUTS as TABLE_INPUTS
 from ict_core.tables.registry import TABLES
 from snakemake.exceptions import WorkflowError
