@@ -283,14 +283,15 @@ def verify(
         return _against(cell, against, [name for name, value in given.items() if value is not None])
     from ict_core.store.layout import StudyFiles
     from ict_core.store.manifests import read_manifest
-    from ict_core.tools.verify import compare, rerun
-    from ict_core.tools.walk import place_of
+    from ict_core.tools.place import place_of
 
     if cell is None:
         raise UserError("verify: missing; allowed: the folder of a cell, or --against FOLDER of a stored run")
     place = place_of(cell)
     file = study or study_file(place.results.name)
     loaded = study_to_run(file)
+    from ict_core.tools.verify import compare, rerun  # which import numpy
+
     if place.cell not in {*loaded.evaluated_cells(), *loaded.trained_cells(), *loaded.later_cells()}:
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
     if loaded.is_tuned(place.cell):

@@ -1,7 +1,6 @@
 """The walk along a run: each stage's manifest states hashes of what it read and wrote, held against the files there."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,15 +15,12 @@ from ict_core.store import records
 from ict_core.store.files import hash_weights
 from ict_core.store.layout import (
     BASE_VARIANT,
-    MANIFEST,
-    CellFiles,
     StudyFiles,
     TrainFiles,
     base_number,
-    cell_folder,
-    seed_of,
 )
 from ict_core.store.manifests import check_files, read_manifest
+from ict_core.tools.place import Place
 
 _FRAMES = {"problems": records.PROBLEMS, "completions": records.COMPLETIONS, "grades": records.GRADES}
 _STATED = {  # of what a stage's manifest states the content, under the key <name>_sha256
@@ -35,73 +31,6 @@ _STATED = {  # of what a stage's manifest states the content, under the key <nam
 }
 _TRAINING = ("steps", "prompts_per_step", "group_size", "learning_rate", "kl_coef", "temperature", "max_new_tokens")
 _SAMPLING = ("temperature", "top_p", "max_new_tokens", "samples")
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a cell lies: in the folder of its study's results."""
-
-    results: Path
-    cell: Cell
-    base_number: int = 0  # of the base model with which it began
-
-    @property
-    def is_base(self) -> bool:
-        """Whether it is an untrained model."""
-        return self.cell.variant == BASE_VARIANT
-
-    @property
-    def files(self) -> CellFiles:
-        """Its training, completions and grades."""
-        return StudyFiles(self.results).cell(self.cell.folder)
-
-    @property
-    def trained(self) -> Path:
-        """What the cell's first stage writes: a training's folder, or the base model itself."""
-        return self.base if self.is_base else self.files.train
-
-    @property
-    def checkpoint(self) -> Path:
-        """The model that answers."""
-        return self.base if self.is_base else self.files.model
-
-    @property
-    def training_problems(self) -> Path:
-        """What it trained on: the problems within the base model's reach where the study chose them, else all."""
-        files = StudyFiles(self.results)
-        chosen = files.within_reach(self.cell.model, self.base_number)
-        return chosen if chosen.exists() else files.train_problems
-
-    @property
-    def base(self) -> Path:
-        """The base model."""
-        number = self.cell.seed if self.is_base else self.base_number
-        return StudyFiles(self.results).base_model(self.cell.model, number)
-
-    def manifest(self, stage: str) -> Path:
-        """The manifest that a stage wrote; `base` is the stage that made the base model."""
-        folder = self.base if stage == "base" else self.trained
-        return {"generate": self.files.generation, "grade": self.files.grading}.get(stage, folder / MANIFEST)
-
-    def stated(self, stage: str, name: str) -> Path:
-        """The file or checkpoint whose content a stage's manifest states under ``<name>_sha256``."""
-        problems = self.training_problems if stage == "train" else StudyFiles(self.results).eval_problems
-        model = self.base if stage == "base" else self.checkpoint
-        frames = {"problems": problems, "completions": self.files.completions, "grades": self.files.grades}
-        return (frames | {"base": self.base, "model": model})[name]
-
-
-def place_of(folder: Path) -> Place:
-    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base`` (the first base model), names."""
-    path = folder.resolve()
-    if path.name == BASE_VARIANT:
-        path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
-    seed = seed_of(path)
-    if seed is None or len(path.parts) < 5:
-        raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")
-    if not folder.is_dir():
-        raise UserError(f"{folder}: no such folder; run the cell first")
-    return Place(path.parents[2], Cell(path.parts[-3], path.parts[-2], seed))
 
 
 def base_of(results: Path, cell: Cell) -> Cell:

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from ict_core.process.numerics import PINS
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 ODD = "a b'c\"; $(touch pwned) `touch pwned` & *"
 """The name of a folder that a shell would take apart, or run."""
@@ -64,8 +66,8 @@ class Copy:
                 shutil.copy2(source, folder / part)
 
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        foreign = ("VLLM_", "PYTEST_ADDOPTS")  # other tests', and this pytest's
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        foreign = ("VLLM_", "PYTEST_ADDOPTS")  # other tests', and this pytest's, as are its numerics
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith((*foreign, *PINS))}
         self.environment = inherited | {"PYTHONPATH": str(folder), "PATH": path}
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:

@@ -27,7 +27,8 @@ from ict_core.tools.explain.numbers import (
     table_of,
     trace,
 )
-from ict_core.tools.walk import Link, Place, Step, base_of, short, stored_walk, walk
+from ict_core.tools.place import Place
+from ict_core.tools.walk import Link, Step, base_of, short, stored_walk, walk
 
 _CLAIMS = StudyFiles(Path()).claims.name
 _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not here"}

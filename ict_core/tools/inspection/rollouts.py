@@ -13,7 +13,7 @@ from ict_core.models.read import read_tokenizer
 from ict_core.store import records
 from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles
 from ict_core.tools.inspection.page import page, short
-from ict_core.tools.walk import place_of
+from ict_core.tools.place import place_of
 
 
 def rollouts_page(folder: Path, most: int) -> str:

@@ -24,7 +24,8 @@ from ict_core.store.files import hash_file, hash_tree, hash_weights
 from ict_core.store.layout import MANIFEST, TABLE_KINDS, StudyFiles, TrainFiles
 from ict_core.store.manifests import manifest, read_manifest
 from ict_core.tools.explain.numbers import claims_of
-from ict_core.tools.walk import Place, links_of
+from ict_core.tools.place import Place
+from ict_core.tools.walk import links_of
 
 if TYPE_CHECKING:
     from torch import Tensor

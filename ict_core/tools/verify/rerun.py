@@ -14,7 +14,7 @@ from ict_core.errors import UserError
 from ict_core.jobs.causes import cause, last_lines
 from ict_core.jobs.launch import gpus, launch, processes
 from ict_core.store.layout import LEARNING_CURVE, StudyFiles
-from ict_core.tools.walk import Place
+from ict_core.tools.place import Place
 
 
 def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
 from ict_core.tables.registry import TABLES
 from ict_core.tools.explain.explain import explain
 from ict_core.tools.explain.numbers import chosen_row, table_of
-from ict_core.tools.walk import Place, walk
+from ict_core.tools.place import Place
+from ict_core.tools.walk import walk
 
 ROOT = Path(__file__).resolve().parents[3]
 MINI = ROOT / "results/reference/mini"

@@ -4,8 +4,8 @@ import pytest
 
 from ict_core.config.study_file import Cell
 from ict_core.store.manifests import write_manifest
+from ict_core.tools.place import Place
 from ict_core.tools.verify.compare import changes_after
-from ict_core.tools.walk import Place
 
 CELL = Cell("mini-s", "grpo", 0)
 

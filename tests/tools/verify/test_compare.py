@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 
 from ict_core.config.study_file import Cell
 from ict_core.store import records
+from ict_core.tools.place import Place
 from ict_core.tools.verify.compare import compare_stage
-from ict_core.tools.walk import Place
 
 CELL = Cell("m", "grpo", 0)
 PROBLEMS = [("easy", "a"), ("easy", "b"), ("hard", "c")]

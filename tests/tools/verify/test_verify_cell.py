@@ -10,9 +10,9 @@ from ict_core.config.load import load_study
 from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
 from ict_core.store.manifests import write_manifest
+from ict_core.tools.place import Place, place_of
 from ict_core.tools.verify import rerun as module
 from ict_core.tools.verify.rerun import chosen_stages, rerun
-from ict_core.tools.walk import Place, place_of
 
 CONFIGS = Path(__file__).resolve().parents[3] / "configs"
 STUDY = CONFIGS / "studies" / "mini.yaml"
