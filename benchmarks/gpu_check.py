@@ -102,25 +102,26 @@ def devices(dry: bool) -> Iterator[Figure]:
     yield Figure(f"weights that differ, of {len(rules)} rules on the same statistics", share, "%", 0.01)
 
 
-def _shape(dry: bool) -> str:
-    """Of `training_step.SETTINGS`."""
-    return "quick" if dry else "gpu-0.5b-32"
+def _shapes(dry: bool) -> list[str]:
+    """Of `training_step.SETTINGS`; the last is of a step as long as one in earnest."""
+    return ["quick"] if dry else ["gpu-0.5b", "gpu-0.5b-32"]
 
 
 def step(dry: bool) -> Iterator[Figure]:
     """A training step beside TRL's: time, and memory above weights and gradients."""
     import training_step as bench
 
-    for key in (_shape(dry),) if dry else ("gpu-0.5b", _shape(dry)):
-        setting, most = bench.SETTINGS[key], 1.0 if key == "gpu-0.5b-32" else None
+    bound = None if dry else 1.0
+    for key in _shapes(dry):
+        setting, of_time = bench.SETTINGS[key], bound if key == _shapes(dry)[-1] else None
         many = f"{setting.groups * bench.GROUP} rollouts"
         with tempfile.TemporaryDirectory() as folder:
             bench.checkpoint(setting, Path(folder))
             for arm, ratio in bench.ratios(setting, Path(folder)).items():
                 if arm != bench.DENSE:
-                    yield Figure(f"{arm}, {many}: time of a step by that of TRL's", ratio, "", most)
+                    yield Figure(f"{arm}, {many}: time of a step by that of TRL's", ratio, "", of_time)
             dense, sparse = (bench.memory(arm, key, Path(folder))[1] for arm in (bench.DENSE, "ICT-10"))
-        yield Figure(f"ICT-10, {many}: memory of a step by that of TRL's", sparse / dense, "", None if dry else 1.0)
+        yield Figure(f"ICT-10, {many}: memory of a step by that of TRL's", sparse / dense, "", bound)
 
 
 def packing(dry: bool) -> Iterator[Figure]:
@@ -130,7 +131,7 @@ def packing(dry: bool) -> Iterator[Figure]:
 
     from ict_core.training.fast import passes
 
-    setting = bench.SETTINGS[_shape(dry)]
+    setting = bench.SETTINGS[_shapes(dry)[-1]]
     seconds: list[float] = []
     wait = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     laid_out = passes.pack

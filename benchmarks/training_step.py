@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -81,6 +81,7 @@ class Setting:
 TINY = Setting(2, 96, 288, (3, 3), 320, 8, (12, 30), 80, 9)
 SMALL = Setting(24, 896, 4864, (14, 2), 151_936, 1, (20, 40), 64, 2)
 LARGE = Setting(28, 1536, 8960, (12, 2), 151_936, 1, (100, 200), 1024, 7, precision="bfloat16", gpu=True)
+HALF = replace(SMALL, **{k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")})
 SETTINGS = {
     "tiny": TINY,
     "tiny-half": Setting(**vars(TINY) | {"half": True}),
@@ -91,15 +92,9 @@ SETTINGS = {
     "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),
     # SmolLM2-135M on GSM8K's short problems
     "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, few=True, memory=MEASURED[::2]),
-    "gpu-0.5b": Setting(
-        **vars(SMALL) | {k: getattr(LARGE, k) for k in ("prompt", "response", "rounds", "precision", "gpu")}
-    ),
+    "gpu-0.5b": HALF,
+    "gpu-0.5b-32": replace(HALF, groups=4, rounds=3),  # rollouts enough that the GPU is what a step waits for
     "gpu-1.5b": LARGE,
-    "gpu-0.5b-32": Setting(  # rollouts enough that the GPU is what a step waits for
-        **vars(SMALL)
-        | {k: getattr(LARGE, k) for k in ("prompt", "response", "precision", "gpu")}
-        | {"groups": 4, "rounds": 3}
-    ),
     "quick": Setting(1, 32, 64, (2, 2), 320, 2, (4, 8), 16, 1, gpu=torch.cuda.is_available(), memory=MEASURED[::2]),
 }
 

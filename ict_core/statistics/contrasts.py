@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ict_core.errors import UserError
-from ict_core.statistics import deciding as deciding
+from ict_core.statistics import deciding
 from ict_core.statistics.arms import Arms, VariantsByModel, common_seeds, difference
 from ict_core.statistics.intervals import ROUNDING, Floats, over_runs, two_way, without_spread
 from ict_core.statistics.schemas import (

@@ -54,8 +54,9 @@ def fingerprint(*modules: str) -> str:
 
 def edited(loaded: Mapping[str, str], *modules: str) -> list[str]:
     """Those of :func:`files_of` the modules that are other ones than a job had loaded, as its manifest states them."""
-    now = {name_of(file): hash_file(file) for file in files_of(*modules)}
-    return [name for name, sha256 in loaded.items() if name in now and not now[name].startswith(sha256)]
+    now = {_plain(name_of(file)): file for file in files_of(*modules)}
+    before = {_plain(name): sha256 for name, sha256 in loaded.items()}
+    return [name_of(now[name]) for name in before if name in now and not hash_file(now[name]).startswith(before[name])]
 
 
 def name_of(file: Path) -> str:
@@ -63,9 +64,14 @@ def name_of(file: Path) -> str:
     return file.relative_to(LIBRARY).as_posix()
 
 
+def _plain(name: str) -> str:
+    """A :func:`name_of` a file without underscores before modules, which most had before 0.3.0, as manifests tell."""
+    return name.replace("/_", "/")
+
+
 def is_infrastructure(name: str) -> bool:
     """Whether a file of that :func:`name_of` changes no number that a job writes."""
-    name = name.replace("/_", "/")  # manifests of before 0.3.0 have underscores
+    name = _plain(name)
     return any(name == f"{part.replace('.', '/')}.py" or name.startswith(f"{part}/") for part in INFRASTRUCTURE)
 
 

@@ -11,7 +11,7 @@ from published_sets import MIRROR, OPEN, SETS, real_rows
 from ict_core.commands.cli import main
 from ict_core.config.load import load_study
 from ict_core.contamination.overlap import audit, grade_unlogged
-from ict_core.grading import math as math
+from ict_core.grading import math
 from ict_core.problems.assemble import study_problems
 from ict_core.problems.published.load import Item, prompt
 from ict_core.store import records

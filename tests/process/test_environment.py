@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.process import environment as environment
+from ict_core.process import environment
 from ict_core.process.environment import applicable_lock, check_environment, installed_packages, locked_versions
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from processes import gone, waited_for
 
-from ict_core.process import forkserver as forkserver
-from ict_core.process import supervise as supervise
+from ict_core.process import forkserver, supervise
 
 REPOSITORY = Path(__file__).parents[2]
 SERVER = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from processes import gone, waited_for
 
-from ict_core.process import lifeline as lifeline
+from ict_core.process import lifeline
 
 RUN_SCRIPT = """
 import os, subprocess, sys

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from ict_core.selection.registry import rule_files
-from ict_core.store import code as code
+from ict_core.store import code
 from ict_core.store.code import LIBRARY, files_of, fingerprint, name_of
+from ict_core.store.files import hash_file
 
 TRAIN, GENERATE, CACHE = ("stages.train", "selection.grpo"), ("stages.generate",), ("evaluation.engine",)
 RESUME = ("training.run", "selection.grpo")
@@ -71,6 +72,15 @@ def test_an_edit_changes_the_fingerprints_of_those_that_import_it_and_of_no_othe
     files_of.cache_clear()
     after = {module: fingerprint(module) for module in before}
     assert [module for module in before if before[module] != after[module]] == ["one", "two"]
+
+
+def test_a_file_that_lost_its_underscore_is_the_one_that_a_job_had_loaded(library):
+    (library / "a").mkdir()
+    (library / "a/near.py").write_text("")
+    same = hash_file(library / "a/near.py")
+    assert code.edited({"a/_near.py": same}, "a.near") == []
+    assert code.edited({"a/_near.py": "0" * 16, "a/_other.py": same}, "a.near") == ["a/near.py"]
+    assert code.is_infrastructure("store/_files.py") and not code.is_infrastructure("store/_other.py")
 
 
 def test_how_a_checkpoint_is_read_counts_in_training_resume_sampling_and_cache():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import Damaged, UserError
-from ict_core.store import manifests as manifests
+from ict_core.store import manifests
 from ict_core.store.files import hash_file, hash_tree, hash_weights
 from ict_core.store.manifests import (
     check_files,

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from ict_core.evidence.stored import MEASURED
-from ict_core.store import layout as layout
+from ict_core.store import layout
 from ict_core.store.layout import RESERVED
 
 ROOT = Path(__file__).parents[2]

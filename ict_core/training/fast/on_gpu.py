@@ -14,8 +14,8 @@ from torch import Tensor
 class Gathering:
     """Which of N states stands in each of C cells: those of all rows of a layout, one after the other."""
 
-    cells: Tensor  # (C,), the state in each cell; 0 in padding
     first: Tensor  # (N,), the first cell of each state
+    cells: Tensor  # (C,), the state in each cell; 0 in padding
     shared: Tensor  # (S,), the states that stand in further cells
     further: Tensor  # (F,), these cells, in the order of `shared`
     counts: Tensor  # (S,), how many of them each has

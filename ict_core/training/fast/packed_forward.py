@@ -35,10 +35,10 @@ def _attention(
     if packed is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
     flat = [part.squeeze(0).transpose(0, 1) for part in (query, key, value)]  # (N, heads, width)
-    seen, window = [], options.get("sliding_window") or torch.inf
+    window = options.get("sliding_window") or torch.inf
     if packed.gathering is not None:
         return _gathered_attention(module, flat, packed, window, **options), None
-    plain = fits(query) and query.size(1) == key.size(1)
+    seen, plain = [], fits(query) and query.size(1) == key.size(1)
     for index, start in packed.rows:  # of one length each
         length = index.size(1)
         # gathered as embeddings, whose backward pass adds up what the rows that share a state send back to it
@@ -176,7 +176,7 @@ def _apart(model: Any, temperature: float) -> str | None:
 
 
 def teach(model: Any, temperature: float) -> None:
-    """Give a model the forward pass of :func:`add_packed_forward`, which has been tried on another like it."""
+    """Give a model the forward pass of :func:`add_packed_forward`, without a look at what it gives."""
     model.set_attn_implementation(_ATTENTION)
     dense = model.forward
 

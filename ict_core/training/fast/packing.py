@@ -91,23 +91,26 @@ def pack(
     def tensor(values: Ints) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(read.device)
 
+    first, gathering = tensor(cells[new]), None
+    if gpu:
+        gathering = Gathering(first, *map(tensor, _gathering(rows, cells[valid], node[valid], cells[new])))
     return Packed(
         ids=tensor(tokens[new]),
         positions=tensor(new.nonzero()[1]),
         rows=[(tensor(part), start) for part, start in rows],
-        cells=tensor(cells[new]),
+        cells=first,
         where=tensor(where),
-        gathering=Gathering(*map(tensor, _gathering(rows, cells[valid], node[valid], cells[new]))) if gpu else None,
+        gathering=gathering,
     )
 
 
 def _gathering(rows: list[tuple[Ints, int]], cells: Ints, nodes: Ints, first: Ints) -> tuple[Ints, ...]:
-    """The fields of a :class:`Gathering`, from the cells of all tokens, the state of each, and each state's first."""
+    """The other fields of a :class:`Gathering`, from the cells of all tokens, the state of each, each state's first."""
     held = np.concatenate([part.ravel() for part, _ in rows])
     order = np.lexsort([cells, nodes])
     order = order[cells[order] != first[nodes[order]]]
     shared, counts = np.unique(nodes[order], return_counts=True)
-    return held, first, shared, cells[order], counts
+    return held, shared, cells[order], counts
 
 
 def _by_length(node: Ints, lengths: Ints, own: Ints, cells: int) -> tuple[list[tuple[Ints, int]], Ints]:
