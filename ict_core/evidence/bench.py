@@ -47,7 +47,7 @@ def bench_claims(settings: Settings) -> list[Claim]:
             id=f"{rule}-over-{other}",
             family=family,
             statement=f"`{rule}` raises the average {BENCH_METRIC} over `{other}`.",
-            source="docs/rules.md: asked of every rule and each of its controls",
+            source="asked of every rule and each of its controls (docs/rules.md)",
             test=DifferenceTest(
                 kind="difference", ours=rule, against=(other,), metric=BENCH_METRIC, direction="higher"
             ),

@@ -74,6 +74,13 @@ def failed(found: Sequence[Finding]) -> dict[str, str]:
     return {model: f"failed gates of {model}: {', '.join(of_model)}" for model, of_model in names.items()}
 
 
+def without_verdicts(validity: pd.DataFrame) -> str:
+    """A sentence for tables and figures of verdicts where gates failed: in which models they do not count; else ""."""
+    names = validity[validity["outcome"] == FAILED].groupby("model", sort=False)["gate"].agg(", ".join)
+    models = " and ".join(f"{model} (failed gate: {gates})" for model, gates in names.items())
+    return f"Verdicts on rules do not count on {models}: not testable here." if models else ""
+
+
 def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
     of, arms = plan.of, ", ".join(plan.arms)
     for model, values in plan.values.items():

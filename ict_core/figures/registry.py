@@ -41,7 +41,8 @@ def figures_of(settings: Mapping[str, Any]) -> dict[str, FigureDeclaration]:
 def reads(name: str) -> list[str]:
     """The frames that a figure reads, its note included."""
     inputs = FIGURES[name].inputs
-    return [*inputs, *(["scores"] if _OF_SCORES & set(inputs) else [])]
+    of_the_note = {"scores": bool(_OF_SCORES & set(inputs)), "validity": "contrasts" in inputs}
+    return [*inputs, *(frame for frame, read in of_the_note.items() if read)]
 
 
 def draw(name: str, study: "Stored") -> "Figure":
@@ -68,8 +69,11 @@ def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) 
 
 
 def note(name: str, study: "Stored") -> str:
-    """What stands at the foot of the figure of that name: the study's note, and which samples could not be graded."""
-    from ict_core.statistics.metrics import ungraded  # as above
+    """What stands at the foot of a figure: the study's note, samples without a grade, verdicts that do not count."""
+    from ict_core.evidence.gates import without_verdicts  # as above
+    from ict_core.statistics.metrics import ungraded
 
-    told = ungraded(study.frame("scores")).replace("`", "") if "scores" in reads(name) else ""
-    return " ".join(filter(None, [study.settings.note, told]))
+    frames = reads(name)
+    told = ungraded(study.frame("scores")).replace("`", "") if "scores" in frames else ""
+    gates = without_verdicts(study.frame("validity")) if "validity" in frames else ""
+    return " ".join(filter(None, [study.settings.note, told, gates]))

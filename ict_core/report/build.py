@@ -25,10 +25,6 @@ from ict_core.tables.registry import TABLES
 from ict_core.tables.table import NONE
 
 _KEPT = {"keeps": "yes", "does not": "**no**"}  # the calibration's verdicts
-_SCALE = """\
-**This study is a miniature.** It shows that the harness runs and what it measures there. Its results do not speak \
-for the paper's scale: neither an effect nor its absence carries over to the paper's models, data and training length.
-"""
 
 _READING = """\
 ## How to read this report
@@ -59,7 +55,6 @@ def overview(
         answered,
         f"{settings.note}\n",
         MARKS,
-        _SCALE if settings.whole["scale"] == "mini" else "",
         f"![{figure.title}]({figure_file})\n\n{figure.caption}\n",
         "## Verdicts\n",
         _verdicts(claims, settings.margin),

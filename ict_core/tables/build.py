@@ -4,6 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from ict_core.evidence.gates import without_verdicts
 from ict_core.evidence.stored import Stored
 from ict_core.tables.paper import Paper
 from ict_core.tables.registry import INPUTS, TABLES
@@ -29,4 +30,6 @@ def build_tables(study: Stored, paper: Paper, out: Path) -> list[Path]:
     """
     frames = {name: study.frame(name) for name in INPUTS}
     tables = make_tables(frames, TableSettings(**vars(study.settings), paper=paper))
-    return [path for table in tables for path in write(table, out, study.note, study.mixed)]
+    of_verdicts = " ".join(filter(None, [study.note, without_verdicts(frames["validity"])]))
+    notes = {name: of_verdicts if declared.compared else study.note for name, declared in TABLES.items()}
+    return [path for table in tables for path in write(table, out, notes[table.name], study.mixed)]

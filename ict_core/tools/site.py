@@ -15,12 +15,12 @@ from ict_core.store.files import appearing, write_text
 from ict_core.tables.registry import TABLES
 
 _BAR = '<p><a href="{to}">{text}</a></p>'
-_TEXTS = {"answer.md": "Answer, and whether the study can tell", "claims.md": "Claims", "report.md": "Report"}
+_TEXTS = {"claims.md": "Claims", "report.md": "Report"}
 _MADE = {f"{Path(name).stem}.html" for name in ("index", "tables", "figures", *_TEXTS)}
 
 
 def write_site(name: str, results: Path, out: Path) -> list[str]:
-    """Write the pages that a study left into the folder `out`, which must not exist, and an index that links them.
+    """Write the pages that a study left into the folder `out`, which must not exist; the index is its answer.
 
     Nothing is drawn anew: texts become pages, figures and tables are put together on one page each, and pages that are
     HTML already (overview, tokens) are copied. No page loads anything from elsewhere. Returns the files.
@@ -40,8 +40,11 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
             write_text(
                 target, _with_bar(html, "../" * (len(Path(file).parts) - 1) + "index.html", f"All pages of {name}")
             )
-        links = "".join(_BAR.format(to=escape(quote(file)), text=escape(title)) for file, title, _ in pages)
-        write_text(folder / "index.html", page(name, f"# The study {name}").replace("</body>", f"{links}</body>"))
+        links = "\n".join(_BAR.format(to=escape(quote(file)), text=escape(title)) for file, title, _ in pages)
+        answer = results / "answer.md"
+        text = f"{_plain(answer.read_text('utf-8'))}\n\n{MARKS}" if answer.exists() else ""
+        index = page(name, f"# The study {name}\n\n{text}").replace("</h1>\n", f"</h1>\n{links}\n", 1)
+        write_text(folder / "index.html", index)
     return ["index.html", *(file for file, _, _ in pages)]
 
 

@@ -2,6 +2,7 @@ from types import SimpleNamespace
 
 import figure_frames
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 from figure_frames import drawn
@@ -27,11 +28,16 @@ WITHOUT_LINES = (
 
 def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores():
     scores = synthetic.scores(["tiny"], ["grpo"], seeds=(1,))
-    study = SimpleNamespace(settings=SimpleNamespace(note="Small."), frame={"scores": scores}.__getitem__)
+    validity = pd.DataFrame({"model": ["tiny"], "gate": ["replica"], "outcome": ["passed"]})
+    frames = {"scores": scores, "validity": validity}
+    study = SimpleNamespace(settings=SimpleNamespace(note="Small."), frame=frames.__getitem__)
     assert {note(name, study) for name in FIGURES} == {"Small."}
     scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
     told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}
     assert told == {"pass_at_k", "thresholds", "forest", "ablations", "bench"}
+    validity["outcome"] = "failed"
+    told = {name for name in FIGURES if "tiny (failed gate: replica): not testable here" in note(name, study)}
+    assert told == {"forest", "ablations", "bench"}
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,6 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
     text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST, "The answer.\n")
     assert text.startswith("# mini\n\nThe answer.\n")
     for words in (
-        "**This study is a miniature.**",
         "| tiny | grpo | 0, 1, 2 |",
         "1 training runs of 32 optimiser steps on 1,234,567 generated tokens",
         "mini-word (40, for GSM8K)",
