@@ -9,10 +9,12 @@ The rule, in this order:
 2. A box that names no letter, several ("A or B") or what an option is not ("(B) is wrong") is ``no_answer``, even where
    an earlier box names one, unless the text declares a letter after it.
 3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
-   :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B". Its letter is a
-   capital, or stands in parentheses. One that names several letters, or denies one, is ``no_answer``.
-4. Without a declaration: the whole text, where it is one line that names a letter as a box may; or a first or last
-   line that is a letter alone. An option that is only mentioned, as in "(A) is too small", is no answer.
+   :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
+   letter is a capital, or stands in parentheses, or is all that is declared. One that names several letters, or denies
+   one, is ``no_answer``.
+4. Without a declaration: a last line "#### B"; what the text ends in, in bold; the whole text, where it is one line; or
+   a first or last line that is a letter alone, or a first line that is the only one to name an option. Each names a
+   letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
 """
 
 import re
@@ -29,13 +31,20 @@ _CHOSEN = re.compile(
     r"|(?<![A-Za-z])[*(]{0,3}([A-D])[*)]{0,3}\sis\sthe\s(?:correct|right|best)\s(?:answer|choice|option)"
     r"|(?<![A-Za-z])(?:I|[Ww]e)(?:\s(?:would|will)|['’]ll)?\s(?:choose|chose|pick|select|go\swith)"
     r"\s(?:(?i:option|answer|choice)\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
+    r"|(?:[Tt]hat|[Tt]his|which)\sleaves\s(?:us\swith\s)?(?:only\s)?(?i:option\s|answer\s|choice\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
+    r"|(?:remaining|only)\s(?:option|answer|choice)(?:\sleft)?(?:,|\sis)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r"|(?:which\sis|corresponds\sto|matches)\s(?i:option|answer|choice)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r")(?!\s(?:answer\s|option\s|choice\s)?(?:if|only|when))"
 )
 _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$(]{0,4}[A-D](?![A-Za-z])")
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
 _LINE = re.compile(r"[\s*$]{0,6}\(?([A-D])[).]{0,2}[\s*$]{0,6}")
-_SMALL = re.compile(r"[\s*$]*[a-d](?![)A-Za-z])")
+_SMALL = re.compile(r"[\s*$]*[a-d](?![)A-Za-z]|[\s*$]*\Z)")
+_MARKED = re.compile(r"(?:^|\n)#### ?([^\n]{1,100})\s{0,20}\Z")
+_BOLD_AT_END = re.compile(r"\*\*([^*\n]{1,100})\*\*[.\s]{0,10}\Z")
+_DENYING = re.compile(
+    r"(?<![A-Za-z])(?:not|wrong|false|incorrect|eliminated?|if|rules?)(?![A-Za-z])|n['’]t(?![A-Za-z])", re.I
+)
 _LETTER_IN_FONT = re.compile(rf"\\(?:{FONTS})\s*\{{\s*([A-Z])\s*\}}(?=[\s~]|\\[ ,;:])")
 _DRESS = re.compile(rf"\\(?:{FONTS}|left|right|quad|qquad)(?![A-Za-z])|\\[\s,;:!()\[\]]|[\s~$*{{}}\"“”'‘’]")
 _SPACES = re.compile(r" +")
@@ -45,7 +54,7 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _PRAISE = re.compile(r" is (?:the )?(?:correct|right|best)(?: (?:answer|option|choice))?\.?$")
-_ALONE = re.compile(r"[(. ]*([A-Za-z])[). :]*")
+_ALONE = re.compile(r"[(\[. ]*([A-Za-z])[)\]. :]*")
 _WITH_TEXT = re.compile(
     r"(?:\(([A-Za-z])\)[.:]?|([A-Z])[).:]"
     r"|([A-Z])(?:,(?= (?:an?|the|with|which) )|(?= \((?![A-Z]\))(?:[A-Za-z]{2}|[0-9])))"
@@ -97,14 +106,21 @@ def _unsure(said: str) -> str | None:
 
 
 def _of_lines(text: str) -> str | None:
-    """The letter of a text that is one line, or whose first or last line is the only one that is a letter alone."""
+    """The letter of a text that is one line, that ends in one, or whose first or last line alone names one."""
+    for end in (_MARKED, _BOLD_AT_END):
+        if (said := end.search(text)) and not _DENYING.search(said[1]) and (letter := _letter(said[1])):
+            return letter
     lines = text.split("\n")
     if len(lines) == 1:
         return _letter(text) if len(text) <= _WHOLE else None
     alone = [found[1] if (found := _LINE.fullmatch(line)) else None for line in lines]
     named = set(filter(None, alone))
     at_end = alone[0] or (alone[-1] and not lines[-2].rstrip().endswith(":"))
-    return named.pop() if at_end and len(named) == 1 else None
+    if at_end and len(named) == 1:
+        return named.pop()
+    options = [_letter(line) if len(line) <= _WHOLE else None for line in lines]
+    first = options[0] and options.count(None) == len(options) - 1 and not _DENYING.search(lines[0])
+    return options[0] if first else None
 
 
 def option(answer: str) -> tuple[str, str] | None:

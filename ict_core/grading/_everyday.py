@@ -36,7 +36,8 @@ _UNITS = {
     "day": "day",
     **{short: short for short in ("mm", "cm", "m", "km", "g", "kg", "mg", "in", "ft", "yd", "mi")},
     **{p + unit: c + unit[0] for p, c in _PREFIXES.items() for unit in ("meter", "metre", "gram")},
-    **{"meter": "m", "metre": "m", "gram": "g", "inch": "in", "foot": "ft", "feet": "ft", "yard": "yd", "mile": "mi"},
+    **{"meter": "m", "metre": "m", "gram": "g", "foot": "ft", "feet": "ft", "yard": "yd", "mile": "mi"},
+    **dict.fromkeys(("inch", "inche"), "in"),  # of a plural without its s
 }
 _ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen""".split()  # noqa: SIM905 - shorter than a list

@@ -10,8 +10,9 @@ The rule for ``number``, in this order:
    digit, is ``no_answer``.
 2. Dress does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``, ``1\,234``),
    ``\text{}`` and its kin, a unit of a few words, a percent or degree sign, a full stop at the end. Decimals that are
-   equal are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer
-   has one. ``5 million`` is 5000000; with another word that changes the value (``dozen``, ``half``) a box is ``wrong``.
+   equal are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
+   million`` is 5000000, ``2 1/2`` is 2.5; with another word that changes the value (``dozen``, ``half``) a box is
+   ``wrong``.
 3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading.math``
    does. A last number that is a part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
 
@@ -113,6 +114,7 @@ _FRACTIONS = {"dozen", "dozens", "half", "quarter", "third", "thirds"}
 _OPERATIONS = {"and", "or", "to", "pi", "sqrt", "squared", "cubed", "times", "plus", "minus", "over", "mod", "choose"}
 _NOT_UNITS = _FRACTIONS | _OPERATIONS
 _FORMULA = re.compile(r"(?:\\[A-Za-z]+|[^A-Za-z\\]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|or|and)+")
+_MIXED = re.compile(r"(?<![0-9.,/:^-])[0-9]{1,9} (?=[0-9]{1,4}/[0-9]{1,4}\Z)")
 _RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?[0-9](?:[.,/:^]{0,2}[0-9])*")
 
 
@@ -152,7 +154,8 @@ def settle_number(text: str, gold: str) -> Verdict | str:
     elif marked:
         answer = marked[1].strip()
     elif not (answer := _declared(text)):
-        answer, stated = _last_number(text), False
+        answer = _last_number(text)
+        stated = " " in answer  # a mixed number is read by math-verify
     if not answer:
         return Verdict("no_answer")
     wanted = read_number(gold)
@@ -172,5 +175,9 @@ def _declared(text: str) -> str:
 
 
 def _last_number(text: str) -> str:
-    run = last_match(_RUN, plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", "")))
-    return run[0] if run else ""
+    text = plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", ""))
+    run = last_match(_RUN, text)
+    if run is None:
+        return ""
+    mixed = _MIXED.search(text, max(0, run.start() - 10), run.end())
+    return mixed[0] + run[0] if mixed else run[0]

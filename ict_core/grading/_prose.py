@@ -2,14 +2,18 @@ r"""The answer of a text that has no box: what it declares, or what its last sen
 
 The rule, in this order; a text that fits none of it has no answer:
 
-1. The last declaration: "answer is X", "Answer: X", "**Final Answer**" and X on the next line; or a last line "#### X".
-   X ends with its sentence, its line, or before "because", "since", "which" and their like. "If the answer is X", "the
-   answer is not X", "either X", "the answer is X?" and what a later "wait" or "that is wrong" takes back declare none.
-2. The last sentence, where it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals"
+1. The last declaration: "answer is X", "Answer: X", ``{"answer": "X"}``, "**Final Answer**" and X on the next line; or
+   a last line "#### X". X ends with its sentence, its line, or before "because", "since", "which" and their like. Of
+   "not Y but X" X counts. "If the answer is X", "the answer is not X", "either X", "the answer is X?" and what a later
+   "wait" or "that is wrong" takes back declare none.
+2. What the text ends in, in bold: after "is" and its like, or with a digit in it, in a line of its own that is no
+   heading ("Step 3") or in a sentence that begins with "so" or "therefore".
+3. The last sentence, where it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals"
    and their like ("the largest value of $a$ is $2$."), or after a first word such as "so" or "therefore" where the
-   sentence has no other mathematics; or in a number after "is" or "=" where it begins so, or after "is" before a full
-   stop. A unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at least") gives nothing.
-3. The whole text, where it is short and nothing but mathematics.
+   sentence has no other mathematics; or in a number or a bound (``x > 8``) after "is" or "=" where it begins so, or
+   after "is", and what is worked out there ("is 21 + 49 = 70"), before a full stop. A unit may follow. A sentence that
+   denies, doubts, assumes or bounds ("not", "if", "at least") gives nothing.
+4. The whole text, where it is short and nothing but mathematics.
 """
 
 import re
@@ -24,7 +28,8 @@ _END_OF_TEXT = 600  # characters in which the last sentence is looked for
 _SPAN = re.compile(r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$|\\\(([^\n]{1,200}?)\\\)|\\\[(.{1,200}?)\\\]", re.DOTALL)
 _STOP = re.compile(
     rf"(?P<span>{_SPAN.pattern})|(?P<end>\n|[.?](?=[*_\s)\"'”]|$))"
-    r"|(?P<cause>,?\s(?:because|since|as|so|which|where|when|by|due|given|for|after|from)(?![A-Za-z])|;)",
+    r"|(?P<cause>,?\s(?:because|since|as|so|which|where|when|by|due|given|for|after|from)(?![A-Za-z])|;"
+    r"|\s\((?=(?:not|because|since|as|i\.e|the|which|and)(?![A-Za-z]))|</|\"\s{0,9}[,}])",
     re.DOTALL,
 )
 _ADVERB = re.compile(
@@ -43,23 +48,32 @@ _TAKEN_BACK = re.compile(
 )
 DOUBTED = re.compile(
     r"(?<![A-Za-z])(?:not|no|never|neither|nor|cannot|if|unless|suppose|assum\w{1,5}|whether|let|maybe|perhaps|might|may"
-    r"|could|would|either|where|check|suffices?|consider|cases?|when|between|about|approximately|roughly|contradict\w{0,5}"
-    r"|wrong|try|incorrect|impossible|multiples?|at (?:least|most)|(?:more|less|greater|fewer|smaller|larger) than"
-    r"|divided|multiplied|times)(?![A-Za-z])|n['’]t(?![A-Za-z])",
+    r"|could|would|either|where|except|check|suffices?|consider|cases?|when|between|about|approximately|roughly"
+    r"|contradict\w{0,5}|wrong|try|incorrect|impossible|multiples?|at (?:least|most)"
+    r"|(?:more|less|greater|fewer|smaller|larger) than|divided|multiplied|times)(?![A-Za-z])|n['’]t(?![A-Za-z])",
     re.IGNORECASE,
 )
 _CONCLUDING = re.compile(
     r"[*_\s]*(?:so|thus|hence|therefore|finally|in conclusion|in total|consequently|we conclude)(?![A-Za-z])",
     re.IGNORECASE,
 )
-_IS = r"(?:is|are|equals|measures|equal to|be|becomes|get|obtain|have|gives|yields|find)"
+_IS = (
+    r"(?:is|are|equals|measures|equal to|be|becomes|get|obtain|have|gives|yields|find"
+    r"|has (?:length|area|volume|value))"
+)
 _LEADS_ON = re.compile(
     r"(?<![A-Za-z])(?:for|of|with|at|in|by|from|on|to|over|per|and|plus|minus|first|other|next|last|these|all)\s*$",
     re.I,
 )
 _LAST_IS = re.compile(rf"(?<![A-Za-z]){_IS}:?\s+(?:simply |just |exactly |therefore |thus )?(?=[^A-Za-z]|$)")
-_NUMBER = re.compile(r"(?:\\?\$)?-?[0-9][0-9,]*(?:\.[0-9]+)?(?:/[0-9]+)?\\?%?")
-_AFTER_IS = re.compile(rf"(?:=|(?<![A-Za-z]){_IS})\s*({_NUMBER.pattern})")
+_NUMBER = re.compile(r"(?:\\?\$)?[-−]?(?=[0-9√π])(?:[0-9][0-9,]*(?:\.[0-9]+)?)?(?:√[0-9]{1,9})?π?(?:/[0-9]+)?\\?%?")
+_BOUND = rf"[a-z] ?[<>≤≥]=? ?{_NUMBER.pattern}"
+_AFTER_IS = re.compile(
+    r"(?P<worked>(?<![A-Za-z])(?:is|are)\s[0-9+*/×·(). −-]{1,60})?"
+    rf"(?P<by>=|(?<![A-Za-z]){_IS})\s*(?P<value>{_BOUND}(?: or {_BOUND})?|{_NUMBER.pattern})"
+)
+_BOLD = re.compile(r"\*\*([^*\n]{1,100}?)\*\*[.\s]{0,10}\Z")
+_HEADING = re.compile(r"(?:step|case|part|example|problem|question|method|note|solution|answer)(?![A-Za-z])", re.I)
 _JOINED = re.compile(r"[\s*_,]*(?:(?:and|or)\s*)?")
 _UNIT = re.compile(r"[\s*_]*(?:(?!cases?|steps?|terms?|or|and)[A-Za-z²³^]{1,15}\s?){0,4}[*_\s]*")
 _SENTENCE_END = re.compile(r"(?:[.!?][*_\"”)]{0,3}(?=\s)|\n\s*\n)\s*")
@@ -80,8 +94,8 @@ def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
     declared = re.compile(
         r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another)\s{1,3}(?:that\s{1,3})?)?"
         rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in)\s[^.:\n]{{0,80}}?)?"
-        r"(?:[*_\s]{0,4}[:=]|\s{1,3}(?:is|are|was|equals|(?:would|should|must|will|has to) be)(?![A-Za-z'’])"
-        r"|[*_#\s]{0,4}(?=\n))[\s*_:>]{0,20}",
+        r"(?:[*_\s\"']{0,4}[:=>]|\s{1,3}(?:is|are|was|equals|(?:would|should|must|will|has to) be)(?![A-Za-z'’])"
+        r"|[*_#\s]{0,4}(?=\n))[\s*_:>\"]{0,20}(?:not\s[^.\n]{1,60}?\sbut\s(?:rather\s)?)?",
         re.IGNORECASE,
     )
     for found in deque((found for found in declared.finditer(text) if not found["supposed"]), maxlen=_MOST):
@@ -119,10 +133,10 @@ def _last_sentence(text: str) -> str:
     concluding = _CONCLUDING.match(sentence) is not None
     if not spans:
         number = last_match(_AFTER_IS, sentence)
-        if number and not concluding and (ended == text or number[0][0] == "="):
+        if number and not concluding and (ended == text or (number["by"] == "=" and not number["worked"])):
             return ""
         plain = number and not DOUBTED.search(sentence) and _UNIT.fullmatch(sentence, number.end())
-        return number[1] if number and plain else ""
+        return number["value"] if number and plain else ""
     first = len(spans) - 1
     while first and _JOINED.fullmatch(sentence, spans[first - 1].end(), spans[first].start()):
         first -= 1
@@ -145,9 +159,32 @@ def answer_in_prose(text: str, sentences: bool = True) -> str:
     elif found is not None and not _TAKEN_BACK.search(text, found[0]):
         answer = found[1]
     else:
-        answer = (_last_sentence(text) or _whole(text)) if sentences else ""
+        answer = (_bold_at_end(text) or _last_sentence(text) or _whole(text)) if sentences else ""
     box = last_box(f"\\boxed{{{answer}}}")
     return answer if box and box.answer == answer and len(answer) <= _LONGEST else ""
+
+
+def _bold_at_end(text: str) -> str:
+    """What a text ends in, in bold: after "is" and its like, or a line with a digit that is no heading; else ""."""
+    text = text[-_END_OF_TEXT:]
+    bold = _BOLD.search(text)
+    if bold is None:
+        return ""
+    line = text[text.rfind("\n", 0, bold.start()) + 1 : bold.start()]
+    before = line[_last_begin(line) :]
+    said = _plain(bold[1])
+    if DOUBTED.search(before) or DENIED.match(said) or DOUBTED.search(said):
+        return ""
+    if any(match.end() == len(before) for match in _LAST_IS.finditer(before)):
+        return said
+    apart = not before.strip() or (_CONCLUDING.match(before) and "**" not in before)
+    return said.rpartition(" is ")[2] if apart and any(map(str.isdigit, said)) and not _HEADING.match(said) else ""
+
+
+def _last_begin(line: str) -> int:
+    """Where the last sentence of a line begins."""
+    begin = last_match(_SENTENCE_END, line)
+    return begin.end() if begin else 0
 
 
 def _whole(text: str) -> str:

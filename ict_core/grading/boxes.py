@@ -1,4 +1,4 @@
-r"""The verdict on an answer, and where the answer stands in a text: the last balanced ``\boxed{...}``."""
+r"""The verdict on an answer, and where the answer stands in a text: the last balanced ``\boxed`` or ``\fbox``."""
 
 import re
 from collections import deque
@@ -28,7 +28,8 @@ class Box(NamedTuple):
 
 
 # A backslash pair is a line break, so the brace after it groups; but "\\boxed" is a box whose backslash was doubled.
-_TOKEN = re.compile(r"\\boxed(?![A-Za-z])|\\\\(?!boxed)|\\[{}]|[{}]")
+_BOX = re.compile(r"\\(?:boxed|fbox)")
+_TOKEN = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])|\\\\(?!boxed)|\\[{}]|[{}]")
 _BRACE = re.compile(r"\s*\{")
 _BARE = re.compile(r"\s*(-?[0-9]+(?:[.,/][0-9]+)*|[A-Z](?![A-Za-z]))")
 
@@ -36,16 +37,17 @@ _BARE = re.compile(r"\s*(-?[0-9]+(?:[.,/][0-9]+)*|[A-Z](?![A-Za-z]))")
 def last_box(text: str) -> Box | None:
     r"""The box that begins last among the complete ones, or None.
 
-    A box is ``\boxed{...}`` whose braces balance (``\{`` and ``\}`` do not count), or ``\boxed`` before a number or a
-    single capital letter, as in ``\boxed 2``. A box that never closes, as in a truncated text, is passed over, and a
-    box inside another begins later than it. Time and memory are linear in the length of the text.
+    A box is ``\boxed{...}`` or ``\fbox{...}`` whose braces balance (``\{`` and ``\}`` do not count), or ``\boxed``
+    before a number or a single capital letter, as in ``\boxed 2``. A box that never closes, as in a truncated text, is
+    passed over, and a box inside another begins later than it. Time and memory are linear in the text's length.
     """
     best: tuple[int, int, int, int] | None = None  # begin of the markup, of the answer; end of the answer, the markup
     groups: list[tuple[int, int] | None] = []  # open groups within a box: begins of markup and answer; None: plain
-    position = text.find("\\boxed")
-    while position >= 0 and (token := _TOKEN.search(text, position)):
+    first = _BOX.search(text)
+    position = first.start() if first else len(text)
+    while token := _TOKEN.search(text, position):
         position = token.end()
-        if token[0] == "\\boxed":
+        if _BOX.match(token[0]):
             if brace := _BRACE.match(text, position):
                 position = brace.end()
                 groups.append((token.start(), position))

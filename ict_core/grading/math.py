@@ -158,7 +158,7 @@ def _alike(answer: str, gold: str) -> tuple[str, str]:
     for described, other in (intervals, intervals[::-1]):
         if described and (other or looks_like_interval(gold if described is intervals[0] else answer)):
             return intervals[0] or answer, intervals[1] or gold
-    if answer.lstrip().startswith("(") or gold.lstrip().startswith("("):
+    if any(side.replace("\\left", "").lstrip().startswith("(") for side in (answer, gold)):
         return as_tuple(answer), as_tuple(gold)
     return answer, gold
 

@@ -34,7 +34,7 @@ def test_last_box(text, answer):
     assert last_box(text).answer == answer
 
 
-@pytest.mark.parametrize("text", ["", "85", r"\boxed", r"\boxed{", r"\boxed{{}", r"\boxedfoo{5}", r"\fbox{5}"])
+@pytest.mark.parametrize("text", ["", "85", r"\boxed", r"\boxed{", r"\boxed{{}", r"\boxedfoo{5}", r"\fboxes{5}"])
 def test_no_box(text):
     assert last_box(text) is None
 
