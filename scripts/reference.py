@@ -89,7 +89,7 @@ def _sections(name: str) -> Iterator[str]:
             continue
         bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) != "Section"]
         more = f" Beside these the keys of {', '.join(bases)}." if bases else ""
-        stated = section.model_json_schema().get("properties", {})
+        stated = section.model_json_schema()
         rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines, stated)]
         doc = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
         yield "\n".join(
@@ -107,10 +107,35 @@ def bounds(schema: Any) -> Iterator[str]:
         yield from bounds(part)
 
 
-def _key(line: ast.AnnAssign, lines: list[str], schemas: dict[str, Any]) -> Iterator[str]:
-    kind = ast.unparse(line.annotation)
-    if kind.startswith("ClassVar"):
+_KINDS = {
+    "integer": "whole number",
+    "string": "text",
+    "boolean": "`true` or `false`",
+    "null": "none",
+    "object": "mapping",
+}
+
+
+def _kind(schema: Any, definitions: Any) -> str:
+    """What a value is, in words; a section by its name."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return name.strip("_") if "properties" in definitions[name] else _kind(definitions[name], definitions)
+    if several := schema.get("anyOf", schema.get("oneOf")):
+        return " or ".join(dict.fromkeys(_kind(one, definitions) for one in several))
+    if allowed := schema.get("enum", [schema["const"]] if "const" in schema else None):
+        return ", ".join(f"`{value}`" for value in allowed)
+    if schema.get("type") == "array":
+        kind = _kind(schema.get("items") or schema.get("prefixItems", [{}])[0], definitions)
+        return f"list of {kind}{'s' if kind.endswith('number') else ''}"
+    kind = schema.get("type", "any value")
+    return _KINDS.get(kind, kind)
+
+
+def _key(line: ast.AnnAssign, lines: list[str], stated: dict[str, Any]) -> Iterator[str]:
+    if ast.unparse(line.annotation).startswith("ClassVar"):
         return
+    schema = stated["properties"][ast.unparse(line.target)]
     own = "\n".join(lines[line.lineno - 1 : line.end_lineno])
     comment = re.search(r"#\s*(.+)$", own, re.MULTILINE)
     told = [comment[1]] if comment else []
@@ -118,24 +143,19 @@ def _key(line: ast.AnnAssign, lines: list[str], schemas: dict[str, Any]) -> Iter
     if default.startswith("Field("):
         call = ast.parse(default, mode="eval").body
         assert isinstance(call, ast.Call)
-        stated = {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
-        told += [f"of the form {stated['pattern']}"] if "pattern" in stated else []
-        told += [ast.literal_eval(stated["description"])] if "description" in stated else []
-        default = stated.get("default", "")
-    told += dict.fromkeys(bounds(schemas[ast.unparse(line.target)]))
-    kind = re.sub(r"^Annotated\[(.+?), Field\(.*\)\](.*)$", r"\1\2", kind)
+        given = {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
+        told += [f"of the form {given['pattern']}"] if "pattern" in given else []
+        told += [ast.literal_eval(given["description"])] if "description" in given else []
+        default = given.get("default", "")
+    told += dict.fromkeys(bounds(schema))
     if default and default != "None":
         told.append(f"default: {default}")
-    yield f"| `{ast.unparse(line.target)}` | `{_cell(kind)}` | {_prose('; '.join(told))} |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    yield f"| `{ast.unparse(line.target)}` | {_kind(schema, stated.get('$defs', {}))} | {_prose('; '.join(told))} |"
 
 
 def _prose(text: str) -> str:
     """Of a table's cell outside code: a placeholder in pointed brackets is no tag of HTML."""
-    return _cell(text).replace("<", "&lt;")
+    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def calibration_page() -> str:
