@@ -9,6 +9,7 @@ from typing import Any
 from ict_core.config.comparison import Comparison, compare
 from ict_core.config.inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config.methods import Method, Training
+from ict_core.config.stage_configs import NOT_OF_THE_TRAINING, reach, stage_config, stated, train_data
 from ict_core.config.study_file import (
     Block,
     Cell,
@@ -25,11 +26,7 @@ from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, base_number
 
-# what a model's file states beside what determines its weights, and beside what determines its training
-_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
-_OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 _NO_DIFFERENCE = {"method.name", "tuning.variant"}  # a replica has the rate of its method, and so the same training
-_NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
 
 
 @dataclass(frozen=True)
@@ -262,10 +259,10 @@ class Study:
                 training["learning_rate"] = None  # known once it is chosen
         return {
             "seed": cell.seed,
-            "model": _stated(cell.model, self.base_model(self.base_of(cell)), exclude=_NOT_OF_THE_TRAINING),
+            "model": stated(cell.model, self.base_model(self.base_of(cell)), exclude=NOT_OF_THE_TRAINING),
             "method": {"name": cell.variant, **self.method_of(cell.variant).settings()},
             "training": training,
-            "data": self._train_data() | (self._reach() if self.data.within_reach else {}),
+            "data": train_data(self) | (reach(self) if self.data.within_reach else {}),
             "grading": self.grading.dump(),  # the rewards come from the same grader
             "numerics": self.numerics,
             **own,
@@ -297,127 +294,10 @@ class Study:
         return arms
 
     def stage_config(self, stage: str, cell: Cell | None = None) -> dict[str, Any]:
-        """All that determines one stage's outputs beside its input files, as JSON-able values.
-
-        Args:
-            cell: for `train` a trained cell, for `generate` also, and for `base` and `supervised_start` only, one of
-                :meth:`base_cells`.
-        """
-        of_cell = {
-            "base": self._base,
-            "supervised_start": self._supervised_start,
-            "within_reach": self._within_reach,
-            "train": self.resolve,
-            "generate": self._generate,
-        }
-        if stage in of_cell:
-            if cell is None:
-                raise ValueError(f"stage {stage} needs a cell")
-            return of_cell[stage](cell)
-        of_study = {
-            "train_data": self._train_data,
-            "eval_data": self._eval_data,
-            "tune": lambda: {"rates": self.tuning and self.tuning.dump(), "recipe": self.training.learning_rate},
-            "grade": self.grading.dump,
-            "shadow": lambda: {"rules": self._rules(), "baseline": self.baselines[0]},
-            "read_tokens": self._read_tokens,
-            "token_study": lambda: {"rules": self._rules(), **self.token_study.dump(), "seed": self.data.seed},
-            "evidence": self._evidence,
-        }
-        if stage not in of_study:
-            raise ValueError(f"there is no stage {stage!r}")
-        return of_study[stage]()
-
-    def _training_told(self) -> dict[str, Any]:
-        told = self.training.dump()
-        return told | {"rollouts": told["rollouts"] | {"server": None}} if told.get("rollouts") else told
-
-    def _base(self, cell: Cell) -> dict[str, Any]:
-        model = {"model": _stated(cell.model, self.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
-        made_here = isinstance(self.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
-        return model | {"numerics": self.numerics} if made_here else model
-
-    def _supervised_start(self, cell: Cell) -> dict[str, Any]:
-        return {
-            "model": _stated(cell.model, self.models[cell.model], exclude=_NOT_OF_THE_TRAINING),
-            "training": {key: self.training.dump()[key] for key in ("precision", "threads")},
-            "numerics": self.numerics,
-        }
-
-    def _within_reach(self, cell: Cell) -> dict[str, Any]:
-        sampled = {key: self.training.dump()[key] for key in ("temperature", "max_new_tokens")}
-        return self._generate(cell) | self._reach() | {"training": sampled}
-
-    def _reach(self) -> dict[str, Any]:
-        assert self.data.within_reach is not None
-        return {"within_reach": self.data.within_reach.dump(), "seed": self.data.seed}
-
-    def _generate(self, cell: Cell) -> dict[str, Any]:
-        return {
-            "seed": cell.seed,
-            "model": _stated(cell.model, self.models[cell.model], include={"dtype", "prompt"}),
-            "evaluation": self.evaluation.dump(),
-            "benchmarks": list(self.benchmarks),
-            "numerics": self.numerics,
-        }
-
-    def _train_data(self) -> dict[str, Any]:
-        """Without where rows are read from, as hub and mirror give the same, and the evaluation problems, an input."""
-        generated = {"seed": self.data.seed, "train_problems": self.data.train_problems}
-        sets = {name: train_set.dump() for name, train_set in self.train_sets.items()}
-        return {**generated, "train_sets": sets} if sets else generated
-
-    def _eval_data(self) -> dict[str, Any]:
-        sets = {name: benchmark.dump() for name, benchmark in self.benchmarks.items()}
-        return {"seed": self.data.seed, "benchmarks": sets}
-
-    def _rules(self) -> dict[str, Any]:
-        return {variant: method.rule() for variant, method in self.methods.items()}
-
-    def _read_tokens(self) -> dict[str, Any]:
-        return {
-            "temperature": self.evaluation.temperature,
-            "passes": self.training.passes,
-            "numerics": self.numerics,
-            "with_advantage": self.token_study.with_advantage,
-        }
-
-    def _evidence(self) -> dict[str, Any]:
-        """All of it, as the evidence shows what was run, but for folders and addresses of one machine."""
-        return {
-            "study": self.name,
-            **{key: getattr(self, key) for key in ("note", "scale", "numerics")},
-            "training": self._training_told(),
-            **{key: getattr(self, key).dump() for key in ("evaluation", "grading", "evidence")},
-            "data": self.data.dump() | {"mirror": None},
-            "models": {name: model.model_dump(mode="json", exclude={"path"}) for name, model in self.models.items()},
-            "methods": {name: method.dump() for name, method in self.methods.items()},
-            "arms": self.arms(),
-            "benchmarks": [b.dump() | {"problems": b.drawn} for b in self.benchmarks.values()],  # their order counts
-            "train_sets": [train_set.dump() for train_set in self.train_sets.values()],
-            "grid": [block.dump() for block in self.grid],
-            "baselines": list(self.baselines),
-            "seeds_per_base": self.seeds_per_base,
-            "beside": list(self.beside),
-            "tuning": self.tuning and self.tuning.dump(),
-            **({"rates_of": self.rates_of.stated()} if self.rates_of else {}),
-            **({"learning_curve": self.learning_curve.dump()} if self.learning_curve else {}),
-            "shown": self.shared_methods(),
-            **self._sources(),
-        }
-
-    def _sources(self) -> dict[str, Any]:
-        """Of a bench of published rules, those with a control, what each variant was written from; else nothing."""
-        controlled = {m.source for m in self.methods.values() if m.control}
-        stated = {variant: method.source for variant, method in self.methods.items() if method.source}
-        return {"sources": stated} if controlled - {None, "ours"} else {}
+        """All that determines one stage's outputs beside its input files, as :func:`stage_config` of the study."""
+        return stage_config(self, stage, cell)
 
 
 def trials(model: str, variant: str, tried: Iterable[Trial]) -> list[Cell]:
     """The cells of trainings that tune a variant."""
     return [Cell(model, at_rate(variant, rate), seed) for rate, seed in tried]
-
-
-def _stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
-    """A model's name and some of what its file states, chosen as by `model_dump`."""
-    return {"name": name, **model.model_dump(mode="json", **fields)}

@@ -1,0 +1,151 @@
+"""What determines each stage's outputs beside its input files: the section of a study that its manifest states."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ict_core.config.inputs import Model, ScratchModel
+from ict_core.config.study_file import Cell
+
+if TYPE_CHECKING:
+    from ict_core.config.study import Study
+
+# what a model's file states beside what determines its weights, and beside what determines its training
+_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
+_OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
+NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
+
+
+def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[str, Any]:
+    """All that determines one stage's outputs beside its input files, as JSON-able values.
+
+    Args:
+        cell: for `train` a trained cell, for `generate` also, and for `base` and `supervised_start` only, one of
+            `Study.base_cells`.
+    """
+    if stage in _OF_CELL:
+        if cell is None:
+            raise ValueError(f"stage {stage} needs a cell")
+        return _OF_CELL[stage](study, cell)
+    if stage not in _OF_STUDY:
+        raise ValueError(f"there is no stage {stage!r}")
+    return _OF_STUDY[stage](study)
+
+
+def stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
+    """A model's name and some of what its file states, chosen as by `model_dump`."""
+    return {"name": name, **model.model_dump(mode="json", **fields)}
+
+
+def train_data(study: "Study") -> dict[str, Any]:
+    """Without where rows are read from, as hub and mirror give the same, and the evaluation problems, an input."""
+    generated = {"seed": study.data.seed, "train_problems": study.data.train_problems}
+    sets = {name: train_set.dump() for name, train_set in study.train_sets.items()}
+    return {**generated, "train_sets": sets} if sets else generated
+
+
+def _training_told(study: "Study") -> dict[str, Any]:
+    told = study.training.dump()
+    return told | {"rollouts": told["rollouts"] | {"server": None}} if told.get("rollouts") else told
+
+
+def _base(study: "Study", cell: Cell) -> dict[str, Any]:
+    model = {"model": stated(cell.model, study.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
+    made_here = isinstance(study.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
+    return model | {"numerics": study.numerics} if made_here else model
+
+
+def _supervised_start(study: "Study", cell: Cell) -> dict[str, Any]:
+    return {
+        "model": stated(cell.model, study.models[cell.model], exclude=NOT_OF_THE_TRAINING),
+        "training": {key: study.training.dump()[key] for key in ("precision", "threads")},
+        "numerics": study.numerics,
+    }
+
+
+def _within_reach(study: "Study", cell: Cell) -> dict[str, Any]:
+    sampled = {key: study.training.dump()[key] for key in ("temperature", "max_new_tokens")}
+    return _generate(study, cell) | reach(study) | {"training": sampled}
+
+
+def reach(study: "Study") -> dict[str, Any]:
+    assert study.data.within_reach is not None
+    return {"within_reach": study.data.within_reach.dump(), "seed": study.data.seed}
+
+
+def _generate(study: "Study", cell: Cell) -> dict[str, Any]:
+    return {
+        "seed": cell.seed,
+        "model": stated(cell.model, study.models[cell.model], include={"dtype", "prompt"}),
+        "evaluation": study.evaluation.dump(),
+        "benchmarks": list(study.benchmarks),
+        "numerics": study.numerics,
+    }
+
+
+def _eval_data(study: "Study") -> dict[str, Any]:
+    sets = {name: benchmark.dump() for name, benchmark in study.benchmarks.items()}
+    return {"seed": study.data.seed, "benchmarks": sets}
+
+
+def _rules(study: "Study") -> dict[str, Any]:
+    return {variant: method.rule() for variant, method in study.methods.items()}
+
+
+def _read_tokens(study: "Study") -> dict[str, Any]:
+    return {
+        "temperature": study.evaluation.temperature,
+        "passes": study.training.passes,
+        "numerics": study.numerics,
+        "with_advantage": study.token_study.with_advantage,
+    }
+
+
+def _evidence(study: "Study") -> dict[str, Any]:
+    """All of it, as the evidence shows what was run, but for folders and addresses of one machine."""
+    return {
+        "study": study.name,
+        **{key: getattr(study, key) for key in ("note", "scale", "numerics")},
+        "training": _training_told(study),
+        **{key: getattr(study, key).dump() for key in ("evaluation", "grading", "evidence")},
+        "data": study.data.dump() | {"mirror": None},
+        "models": {name: model.model_dump(mode="json", exclude={"path"}) for name, model in study.models.items()},
+        "methods": {name: method.dump() for name, method in study.methods.items()},
+        "arms": study.arms(),
+        "benchmarks": [b.dump() | {"problems": b.drawn} for b in study.benchmarks.values()],  # their order counts
+        "train_sets": [train_set.dump() for train_set in study.train_sets.values()],
+        "grid": [block.dump() for block in study.grid],
+        "baselines": list(study.baselines),
+        "seeds_per_base": study.seeds_per_base,
+        "beside": list(study.beside),
+        "tuning": study.tuning and study.tuning.dump(),
+        **({"rates_of": study.rates_of.stated()} if study.rates_of else {}),
+        **({"learning_curve": study.learning_curve.dump()} if study.learning_curve else {}),
+        "shown": study.shared_methods(),
+        **_sources(study),
+    }
+
+
+def _sources(study: "Study") -> dict[str, Any]:
+    """Of a bench of published rules, those with a control, what each variant was written from; else nothing."""
+    controlled = {m.source for m in study.methods.values() if m.control}
+    stated = {variant: method.source for variant, method in study.methods.items() if method.source}
+    return {"sources": stated} if controlled - {None, "ours"} else {}
+
+
+_OF_CELL: dict[str, Callable[["Study", Cell], dict[str, Any]]] = {
+    "base": _base,
+    "supervised_start": _supervised_start,
+    "within_reach": _within_reach,
+    "train": lambda study, cell: study.resolve(cell),
+    "generate": _generate,
+}
+_OF_STUDY: dict[str, Callable[["Study"], dict[str, Any]]] = {
+    "train_data": train_data,
+    "eval_data": _eval_data,
+    "tune": lambda study: {"rates": study.tuning and study.tuning.dump(), "recipe": study.training.learning_rate},
+    "grade": lambda study: study.grading.dump(),
+    "shadow": lambda study: {"rules": _rules(study), "baseline": study.baselines[0]},
+    "read_tokens": _read_tokens,
+    "token_study": lambda study: {"rules": _rules(study), **study.token_study.dump(), "seed": study.data.seed},
+    "evidence": _evidence,
+}
