@@ -230,6 +230,23 @@ def paper_readings() -> str:
     return table(heads, rows)
 
 
+def ablations() -> str:
+    """Every variant of the stored ablations: what it changes, pass@4, and its difference from what it varies."""
+    frame = pd.read_csv(REFERENCE / "mini-ablations/tables/ablations.csv").rename(columns={"value in reference": "old"})
+    frame = frame[frame["metric"] == "pass@4"].sort_values("factor", key=pd.isna, ascending=False, kind="stable")
+    rows = []
+    for row in frame.drop_duplicates("variant", keep="last").itertuples():
+        level = percent_interval(row.mean, row.low, row.high)
+        gain = percent_interval(row.gain, row.gain_low, row.gain_high, signed=True)
+        compared = ["—"] * 3
+        if row.variant != row.reference:
+            difference = percent_interval(row.difference, row.difference_low, row.difference_high, signed=True)
+            compared = [f"{row.factor}: {row.old} → {row.value}", difference, row.verdict]
+        beside = f"`{row.reference}`" if row.variant != row.reference else "—"
+        rows.append([f"`{row.variant}`", level, gain, beside, *compared])
+    return table(["variant", "pass@4", "less base", "beside", "changes", "difference", "verdict"], rows)
+
+
 def score_at_forks() -> str:
     """At how many of the known forks of GRPO's rollouts ICT's score is 0."""
     tokens = Stored(REFERENCE / "mini-ablations").frame("tokens")
@@ -250,7 +267,12 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"answer": partial(answer, "mini"), "replications": replications},
     "docs/methods.md": {"readings": paper_readings},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
-    "docs/mini-world.md": {"rates": chosen_rates, "forks": score_at_forks, "replications": replications},
+    "docs/mini-world.md": {
+        "rates": chosen_rates,
+        "forks": score_at_forks,
+        "replications": replications,
+        "ablations": ablations,
+    },
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
     "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
 }
