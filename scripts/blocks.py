@@ -14,9 +14,13 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence.stored import Stored
+from ict_core.evidence.values import differences_of
 from ict_core.markdown import markdown_table
 from ict_core.report.claims import estimate_text
-from ict_core.statistics.deciding import detectable, seeds_needed, sign_flip_floor
+from ict_core.seeding import generator
+from ict_core.statistics.arms import arms_of, count_matrices, frame_of_arms
+from ict_core.statistics.deciding import detectable, seeds_needed, sign_flip_floor, two_one_sided
+from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.schemas import ALPHA
 from ict_core.tables.table import percent_interval
 
@@ -217,6 +221,24 @@ def replications() -> str:
     return table(heads, rows)
 
 
+def gate_of_the_replica() -> str:
+    """How often the gate of the replica passes if nothing differs, by seeds and margin: drawn from what was stored."""
+    found = []
+    for study in REPLICATIONS[1:]:  # the seeds of the first are among the second's
+        stored = Stored(REFERENCE / study)
+        scores = stored.frame("scores").query("model == 'mini-s'")
+        runs = frame_of_arms({"pass@4": arms_of(count_matrices(scores), "pass@4", stored.averaged)})
+        found.append(differences_of(runs, "grpo-replica", "grpo", "pass@4")["mini-s"].to_numpy())
+    values = np.concatenate(found)
+    draw, rows = generator(0, "gate of the replica"), []
+    for seeds in (6, 10, 20, 40, 60):
+        drawn = over_runs(draw.choice(values - values.mean(), (4000, seeds))).of_difference()
+        passed = [(two_one_sided(drawn.mean, drawn.se, drawn.df, -m, m) < ALPHA).mean() for m in (0.02, 0.03, 0.05)]
+        rows.append([str(seeds), *(f"{100 * share:.0f} %" for share in passed)])
+    spread = f"{len(values)} pairs of runs differ with a standard deviation of {100 * values.std(ddof=1):.1f} points."
+    return f"{spread}\n\n{table(['seeds', '±2 points', '±3 points', '±5 points'], rows)}"
+
+
 def paper_readings() -> str:
     """How many of all readings give the paper's figures of the kept tokens, by model and set of prompts."""
     frame = pd.read_parquet(REFERENCE / "readings/readings.parquet")
@@ -272,6 +294,7 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         "forks": score_at_forks,
         "replications": replications,
         "ablations": ablations,
+        "gate": gate_of_the_replica,
     },
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
     "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
