@@ -70,11 +70,12 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     assert set(stored.settings.variants) == set(stored.frame("log")["variant"])
     manifest = json.loads((folder / "manifest.json").read_text())
     assert not any(source["dirty"] for source in manifest["sources"])  # nothing uncommitted
-    # four base models of `rules` and 59 cells of `mini-again-2` are of an earlier commit, 36 of `mini-20` of `mini`'s
-    assert len(manifest["sources"]) == 1 or study in ("rules", "mini-20", "mini-again-2")
+    # four base models of `rules`, 59 cells of `mini-again-2` and 20 of `mini-ablations` are of an earlier commit, 36 of
+    # `mini-20` of `mini`'s
+    assert len(manifest["sources"]) == 1 or study in ("rules", "mini-20", "mini-again-2", "mini-ablations")
     begins = "supervised_start" if study == "smollm2" else "pretrain"
     assert {job["stage"] for job in manifest["jobs"]} >= {begins, "train", "generate"}
-    assert (stored.mixed == "") == (study not in ("mini-20", "mini-again-2"))  # whose pages say so
+    assert (stored.mixed == "") == (study not in ("mini-20", "mini-again-2", "mini-ablations"))  # whose pages say so
 
 
 def test_no_stored_study_names_a_place_of_the_machine_that_ran_it():
@@ -118,6 +119,7 @@ def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_
         "mini-again",
         "mini-again-2",
         "mini-again-3",
+        "mini-ablations",
         "smollm2",
         "rules",
         "rules-controls",
