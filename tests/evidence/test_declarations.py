@@ -37,7 +37,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and cl
     "ict_core.statistics.deciding": {"BETTER", "IDENTICAL", "WORSE", "detectable"},  # of a design, no test of data
     "ict_core.evidence.bench": {"BENCH_METRIC", "MEAN_ONE", "SAME_SIGN", "controls_of"},
     "ict_core.evidence.declarations": ALL,
-    "ict_core.evidence.gates": {"FAILED", "KEPT"},
+    "ict_core.evidence.gates": {"FAILED", "KEPT", "without_verdicts"},  # of a frame, in words
     "ict_core.evidence.validity": {"DETECTABLE", "RATE"},
     "ict_core.evidence.stored": ALL,
     "ict_core.evidence.measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},
