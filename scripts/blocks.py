@@ -260,12 +260,11 @@ def ablations() -> str:
     for row in frame.drop_duplicates("variant", keep="last").itertuples():
         level = percent_interval(row.mean, row.low, row.high)
         gain = percent_interval(row.gain, row.gain_low, row.gain_high, signed=True)
-        compared = ["—"] * 3
+        compared = ["—"] * 4
         if row.variant != row.reference:
             difference = percent_interval(row.difference, row.difference_low, row.difference_high, signed=True)
-            compared = [f"{row.factor}: {row.old} → {row.value}", difference, row.verdict]
-        beside = f"`{row.reference}`" if row.variant != row.reference else "—"
-        rows.append([f"`{row.variant}`", level, gain, beside, *compared])
+            compared = [f"`{row.reference}`", f"{row.factor}: {row.old} → {row.value}", difference, row.verdict]
+        rows.append([f"`{row.variant}`", level, gain, *compared])
     return table(["variant", "pass@4", "less base", "beside", "changes", "difference", "verdict"], rows)
 
 

@@ -128,8 +128,8 @@ def _evidence(study: "Study") -> dict[str, Any]:
 def _sources(study: "Study") -> dict[str, Any]:
     """Of a bench of published rules, those with a control, what each variant was written from; else nothing."""
     controlled = {m.source for m in study.methods.values() if m.control}
-    stated = {variant: method.source for variant, method in study.methods.items() if method.source}
-    return {"sources": stated} if controlled - {None, "ours"} else {}
+    sources = {variant: method.source for variant, method in study.methods.items() if method.source}
+    return {"sources": sources} if controlled - {None, "ours"} else {}
 
 
 _OF_CELL: dict[str, Callable[["Study", Cell], dict[str, Any]]] = {

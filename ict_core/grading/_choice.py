@@ -19,7 +19,7 @@ The rule, in this order:
 
 import re
 
-from ict_core.grading._prose import declarations
+from ict_core.grading._prose import BOLD_AT_END, MARKED_AT_END, declarations
 from ict_core.grading.boxes import FONTS, Verdict, last_box
 from ict_core.grading.gold import LETTERS
 
@@ -40,8 +40,7 @@ _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
 _LINE = re.compile(r"[\s*$]{0,6}\(?([A-D])[).]{0,2}[\s*$]{0,6}")
 _SMALL = re.compile(r"[\s*$]*[a-d](?![)A-Za-z]|[\s*$]*\Z)")
-_MARKED = re.compile(r"(?:^|\n)#### ?([^\n]{1,100})\s{0,20}\Z")
-_BOLD_AT_END = re.compile(r"\*\*([^*\n]{1,100})\*\*[.\s]{0,10}\Z")
+_AT_END = 100  # characters of the longest option with which a text ends, in bold or after "####"
 _DENYING = re.compile(
     r"(?<![A-Za-z])(?:not|wrong|false|incorrect|eliminated?|if|rules?)(?![A-Za-z])|n['’]t(?![A-Za-z])", re.I
 )
@@ -107,8 +106,9 @@ def _unsure(said: str) -> str | None:
 
 def _of_lines(text: str) -> str | None:
     """The letter of a text that is one line, that ends in one, or whose first or last line alone names one."""
-    for end in (_MARKED, _BOLD_AT_END):
-        if (said := end.search(text)) and not _DENYING.search(said[1]) and (letter := _letter(said[1])):
+    for end in (MARKED_AT_END, BOLD_AT_END):
+        said = end.search(text)
+        if said and len(said[1]) <= _AT_END and not _DENYING.search(said[1]) and (letter := _letter(said[1])):
             return letter
     lines = text.split("\n")
     if len(lines) == 1:

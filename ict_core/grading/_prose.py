@@ -72,12 +72,12 @@ _AFTER_IS = re.compile(
     r"(?P<worked>(?<![A-Za-z])(?:is|are)\s[0-9+*/×·(). −-]{1,60})?"
     rf"(?P<by>=|(?<![A-Za-z]){_IS})\s*(?P<value>{_BOUND}(?: or {_BOUND})?|{_NUMBER.pattern})"
 )
-_BOLD = re.compile(r"\*\*([^*\n]{1,100}?)\*\*[.\s]{0,10}\Z")
+BOLD_AT_END = re.compile(r"\*\*([^*\n]{1,100}?)\*\*[.\s]{0,10}\Z")
 _HEADING = re.compile(r"(?:step|case|part|example|problem|question|method|note|solution|answer)(?![A-Za-z])", re.I)
 _JOINED = re.compile(r"[\s*_,]*(?:(?:and|or)\s*)?")
 _UNIT = re.compile(r"[\s*_]*(?:(?!cases?|steps?|terms?|or|and)[A-Za-z²³^]{1,15}\s?){0,4}[*_\s]*")
 _SENTENCE_END = re.compile(r"(?:[.!?][*_\"”)]{0,3}(?=\s)|\n\s*\n)\s*")
-_MARKED = re.compile(r"(?:^|\n)#### ?([^\n]{1,200})\s{0,20}\Z")
+MARKED_AT_END = re.compile(r"(?:^|\n)#### ?([^\n]{1,200})\s{0,20}\Z")
 _VALUE = re.compile(
     r"(?:[A-Za-z] ?= ?)?"
     r"(?:[^A-Za-z=\\{]|\\(?!boxed)[A-Za-z]+|(?<=[A-Za-z^_}\]])\{|\\[{}]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])){1,80}"
@@ -127,8 +127,7 @@ def _last_sentence(text: str) -> str:
     """What the last sentence comes to, or "" where it comes to nothing; see rule 2."""
     text = text[-_END_OF_TEXT:].rstrip("*_ \n\t")
     ended = text.removesuffix(".")
-    begin = last_match(_SENTENCE_END, _SPAN.sub(lambda span: "$" * len(span[0]), ended))
-    sentence = ended[begin.end() if begin else 0 :]
+    sentence = ended[_last_begin(_SPAN.sub(lambda span: "$" * len(span[0]), ended)) :]
     spans = list(_SPAN.finditer(sentence))
     concluding = _CONCLUDING.match(sentence) is not None
     if not spans:
@@ -144,9 +143,7 @@ def _last_sentence(text: str) -> str:
     if DOUBTED.search(_SPAN.sub(" ", before)) or not _UNIT.fullmatch(after):
         return ""
     of_one = len({_plain(span[0]).rpartition("=")[0] for span in spans}) == 1
-    if any(match.end() == len(before) for match in _LAST_IS.finditer(before)) or (
-        concluding and first == 0 and of_one and not _LEADS_ON.search(before)
-    ):
+    if _ends_in_is(before) or (concluding and first == 0 and of_one and not _LEADS_ON.search(before)):
         return _plain(sentence[spans[first].start() :])
     return ""
 
@@ -154,7 +151,7 @@ def _last_sentence(text: str) -> str:
 def answer_in_prose(text: str, sentences: bool = True) -> str:
     """The answer of a text without a box, "" if it has none; only a declared one unless ``sentences``. Linear time."""
     found = next(iter(deque(declarations(text, "(?:final )?ans(?:wers?)?"), maxlen=1)), None)
-    if (marked := _MARKED.search(text)) and sentences:
+    if (marked := MARKED_AT_END.search(text)) and sentences:
         answer = _plain(marked[1])
     elif found is not None and not _TAKEN_BACK.search(text, found[0]):
         answer = found[1]
@@ -167,7 +164,7 @@ def answer_in_prose(text: str, sentences: bool = True) -> str:
 def _bold_at_end(text: str) -> str:
     """What a text ends in, in bold: after "is" and its like, or a line with a digit that is no heading; else ""."""
     text = text[-_END_OF_TEXT:]
-    bold = _BOLD.search(text)
+    bold = BOLD_AT_END.search(text)
     if bold is None:
         return ""
     line = text[text.rfind("\n", 0, bold.start()) + 1 : bold.start()]
@@ -175,15 +172,19 @@ def _bold_at_end(text: str) -> str:
     said = _plain(bold[1])
     if DOUBTED.search(before) or DENIED.match(said) or DOUBTED.search(said):
         return ""
-    if any(match.end() == len(before) for match in _LAST_IS.finditer(before)):
+    if _ends_in_is(before):
         return said
     apart = not before.strip() or (_CONCLUDING.match(before) and "**" not in before)
     return said.rpartition(" is ")[2] if apart and any(map(str.isdigit, said)) and not _HEADING.match(said) else ""
 
 
-def _last_begin(line: str) -> int:
-    """Where the last sentence of a line begins."""
-    begin = last_match(_SENTENCE_END, line)
+def _ends_in_is(before: str) -> bool:
+    return any(match.end() == len(before) for match in _LAST_IS.finditer(before))
+
+
+def _last_begin(text: str) -> int:
+    """Where the last sentence of a text begins."""
+    begin = last_match(_SENTENCE_END, text)
     return begin.end() if begin else 0
 
 

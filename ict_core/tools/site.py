@@ -30,8 +30,8 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
     """
     if out.exists():
         raise UserError(f"{out}: exists already; allowed: a folder that does not")
-    pages = list(_pages(results))
-    if not pages:
+    pages, answer = list(_pages(results)), results / "answer.md"
+    if not pages and not answer.exists():
         raise UserError(f"{results}: no page of {name} is there; run the study, or make figures STUDY={name}")
     with appearing(out) as folder:
         for file, _, html in pages:
@@ -41,7 +41,6 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
                 target, _with_bar(html, "../" * (len(Path(file).parts) - 1) + "index.html", f"All pages of {name}")
             )
         links = "\n".join(_BAR.format(to=escape(quote(file)), text=escape(title)) for file, title, _ in pages)
-        answer = results / "answer.md"
         text = f"{_plain(answer.read_text('utf-8'))}\n\n{MARKS}" if answer.exists() else ""
         index = page(name, f"# The study {name}\n\n{text}").replace("</h1>\n", f"</h1>\n{links}\n", 1)
         write_text(folder / "index.html", index)

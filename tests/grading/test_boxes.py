@@ -26,6 +26,8 @@ from ict_core.grading.boxes import last_box
         (r"\boxed 2.", "2"),
         (r"\boxed B", "B"),
         (r"}} \boxed{5}} {{", "5"),
+        (r"\boxed{1} and \fbox{2}", "2"),
+        (r"\fbox{1} and \boxed{2}", "2"),
         (r"\boxed{}", ""),
         (r"\boxed{4} put it in \boxed and stop", "4"),
     ],

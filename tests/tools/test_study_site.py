@@ -56,6 +56,14 @@ def test_token_pages_are_taken_over_with_their_folders(tmp_path, monkeypatch):
     assert "m/ict-10/seed-0/tokens.html" in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_a_study_with_an_answer_alone_has_an_index(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "own").mkdir(parents=True)
+    (tmp_path / "results" / "own" / "answer.md").write_text("Yes, it does.\n")
+    assert main(["site", "own", "out"]) == 0
+    assert "Yes, it does." in (tmp_path / "out" / "index.html").read_text()
+
+
 def test_a_folder_that_exists_and_a_study_without_pages_are_refused(tmp_path, capsys, site):
     assert main(["site", "mini", str(site)]) == 2
     assert f"{site}: exists already" in capsys.readouterr().err
