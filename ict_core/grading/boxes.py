@@ -27,9 +27,9 @@ class Box(NamedTuple):
     answer: str  # its content without surrounding whitespace; may be empty
 
 
-# A backslash pair is a line break, so the brace after it groups; but "\\boxed" is a box whose backslash was doubled.
+# A backslash pair is a line break, so the brace after it groups; but "\\boxed" is a box with a doubled backslash.
 _BOX = re.compile(r"\\(?:boxed|fbox)")
-_TOKEN = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])|\\\\(?!boxed)|\\[{}]|[{}]")
+_TOKEN = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])|\\\\(?!boxed|fbox)|\\[{}]|[{}]")
 _BRACE = re.compile(r"\s*\{")
 _BARE = re.compile(r"\s*(-?[0-9]+(?:[.,/][0-9]+)*|[A-Z](?![A-Za-z]))")
 

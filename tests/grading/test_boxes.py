@@ -20,6 +20,7 @@ from ict_core.grading.boxes import last_box
         (r"\boxed{\{1, 2}", r"\{1, 2"),
         (r"\boxed{\begin{pmatrix}1\\{2}\end{pmatrix}}", r"\begin{pmatrix}1\\{2}\end{pmatrix}"),
         (r"\\boxed{5}", "5"),
+        (r"\boxed{4} so \\fbox{5}", "5"),
         ("\\boxed \n {5}", "5"),
         (r"$\boxed2$", "2"),
         (r"$\boxed -2.5$ or", "-2.5"),
@@ -43,12 +44,12 @@ def test_no_box(text):
 
 def _by_trial(text):
     """Every box in turn from the last, its braces counted anew: quadratic, but plain."""
-    for begin in reversed(list(re.finditer(r"\\boxed(?![A-Za-z])\s*", text))):
+    for begin in reversed(list(re.finditer(r"\\(?:boxed|fbox)(?![A-Za-z])\s*", text))):
         bare = re.compile(r"-?[0-9]+(?:[.,/][0-9]+)*|[A-Z](?![A-Za-z])").match(text, begin.end())
         if bare:
             return bare[0]
         depth = 0
-        for token in re.compile(r"\\\\(?!boxed)|\\[{}]|[{}]|.", re.DOTALL).finditer(text, begin.end()):
+        for token in re.compile(r"\\\\(?!boxed|fbox)|\\[{}]|[{}]|.", re.DOTALL).finditer(text, begin.end()):
             depth += {"{": 1, "}": -1}.get(token[0], 0)
             if depth == 0:
                 if token[0] == "}":
@@ -58,7 +59,9 @@ def _by_trial(text):
 
 
 @given(
-    st.lists(st.sampled_from(["\\boxed", "\\", "\\{", "\\}", "{", "{", "}", "}", " ", "a", "B", "2", "."])).map("".join)
+    st.lists(
+        st.sampled_from(["\\boxed", "\\fbox", "\\", "\\{", "\\}", "{", "{", "}", "}", " ", "a", "B", "2", "."])
+    ).map("".join)
 )
 def test_agrees_with_a_search_by_trial(text):
     box = last_box(text)
