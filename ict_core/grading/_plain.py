@@ -66,7 +66,7 @@ def as_latex(answer: str) -> str:
     for sign, latex in _LINES:
         answer = answer.replace(sign, latex)
     answer = _ABOUT.sub("", answer, count=1) if _ABOUT.match(answer) else answer
-    answer = _MODULO.sub("", answer).replace(r"\equiv", "=") if _MODULO.search(answer) else answer
+    answer = _MODULO.sub("", answer).replace(r"\equiv", "=")
     answer = _ROOT.sub(lambda m: rf"\sqrt{{{m[1] or m[2] or m[3]}}}", answer)
     answer = _FUNCTION.sub(r"\\\1", answer)
     answer = _PI.sub(r"\\pi ", answer)

@@ -33,7 +33,7 @@ _STOP = re.compile(
     re.DOTALL,
 )
 _ADVERB = re.compile(
-    r"(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|probably|equal to|given by)[,:]?\s+){1,3}",
+    r"\A(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|probably|equal to|given by)[,:]?\s+){1,3}",
     re.I,
 )
 DENIED = re.compile(
@@ -113,7 +113,7 @@ def _content(rest: str) -> str:
             if stop[0] == "?":
                 return ""
             break
-    content = _ADVERB.sub("", _plain(rest[:end]), count=1)
+    content = _ADVERB.sub("", _plain(rest[:end]))
     return content if len(content) <= _LONGEST else ""
 
 

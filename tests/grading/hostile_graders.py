@@ -38,6 +38,10 @@ def obey(text, gold, answer_type):
             if not Path(file).exists():
                 Path(file).touch()
                 os.kill(os.getpid(), signal.SIGKILL)
+        case ["close", *_]:  # its connection, and live on without the alarm
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            os.closerange(3, 1000)
+            time.sleep(600)
         case ["raise", *_]:
             sys.stderr = None  # the traceback is no news
             raise ValueError

@@ -33,6 +33,14 @@ def test_an_exception_that_parse_swallows(monkeypatch, error, status):
             grade_answer(r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "latex")
 
 
+def test_an_answer_that_cannot_be_looked_for_is_an_error(monkeypatch):
+    def broken(*_args, **_kwargs):
+        raise ValueError
+
+    monkeypatch.setattr(math_verify.parser, "extract_target_from_pred", broken)  # parse() swallows it unless asked
+    assert grade_answer(r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "latex").status == "error"
+
+
 def test_nan_is_an_error():
     assert grade_answer(r"\boxed{3}", r"\frac{1}{0}", "latex").status == "error"
 

@@ -109,6 +109,7 @@ def test_equal_pairs_are_graded_once(lone):
         ("exit", "error", "obedient"),
         ("segfault", "error", "lone"),
         ("raise", "error", "lone"),
+        ("close", "error", "lone"),
         ("killed", "memory", "lone"),
         ("hoard", "memory", "obedient"),
         ("swallow", "memory", "lone"),

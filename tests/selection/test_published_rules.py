@@ -259,6 +259,10 @@ def test_steer_weighs_the_largest_change_least():
     assert weights("steer", batch)[0].tolist() == pytest.approx([0.8 ** (small / large), 0.8])
     linear = SELECTORS["steer"](batch, torch.Generator(), form="linear", lowest=0.8, highest=1.2)
     assert linear[0].tolist() == pytest.approx([1.2, 0.8])
+    three = batch_of([[math.log(2), 2.0, math.log(2) + 0.4]], [[0.5] * 3], [1.0], group_size=1)  # |Omega| from 0
+    linear = SELECTORS["steer"](three, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
+    share = 0.4 / (2 - math.log(2))
+    assert linear[0].tolist() == pytest.approx([2.0, 0.5, 2.0 - 1.5 * share])
 
 
 def test_a_token_as_probable_as_tau_is_mastered():

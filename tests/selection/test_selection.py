@@ -22,7 +22,8 @@ PARAMETERS = {
     "high-entropy": {"fraction": Fraction(1, 5)},
     "stapo": {"tau_p": 0.002, "tau_h": 0.2},
 }
-RULES = distinct_rules(load_methods(Path(__file__).resolve().parents[2] / "configs/methods"))
+METHODS = load_methods(Path(__file__).resolve().parents[2] / "configs/methods")
+RULES = distinct_rules(METHODS)
 
 
 def statistics(h1, *, logprob=None, js=None) -> TokenStatistics:
@@ -52,6 +53,12 @@ def test_every_selector_of_the_configuration_has_its_rule():
     sections = get_args(get_args(method_schema())[0])
     named = {get_args(section.model_fields["selector"].annotation)[0] for section in sections}
     assert named == set(SELECTORS) >= set(PARAMETERS)
+
+
+def test_variants_that_differ_in_more_than_what_a_token_weighs_are_rules_of_their_own():
+    some = {variant: METHODS[variant] for variant in ("replica", "ict-10", "ict-20", "random-10")}
+    names = [rule.name for rule in distinct_rules(some)]
+    assert names == ["replica", "ict-20", "random-10"]
 
 
 @settings(max_examples=30)
@@ -129,8 +136,9 @@ def test_stapo_drops_only_improbable_certain_tokens_of_successes():
     p = torch.tensor([[0.001, 0.001, 0.5, 0.5], [0.001, 0.5, 0.5, 0.5]])
     mask = torch.ones(2, 4, dtype=torch.bool)
     tokens = statistics(h1, logprob=p.log())
-    kept = select("stapo", tokens, torch.tensor([1.0, -1.0]), mask, tau_p=0.002, tau_h=0.3)
-    assert kept.tolist() == [[False, True, True, True], [True, True, True, True]]
+    for other in (-1.0, 0.0):  # a response as right as its group's mean is no success
+        kept = select("stapo", tokens, torch.tensor([1.0, other]), mask, tau_p=0.002, tau_h=0.3)
+        assert kept.tolist() == [[False, True, True, True], [True, True, True, True]]
 
 
 def test_stapo_keeps_what_lies_at_a_threshold():

@@ -37,6 +37,11 @@ def test_every_frame_keeps_its_schema(found, tmp_path):
         records.write_frame(frame, tmp_path / f"{name}.parquet", STATISTICS[name])
 
 
+def test_a_declared_contrast_of_arms_that_no_model_has_is_left_out(scores, found):
+    also = run(scores, declared=[*DECLARED, ("absent", "grpo", "pass@1"), ("grpo", "absent", "pass@1")])
+    pd.testing.assert_frame_equal(also["contrasts"], found["contrasts"])
+
+
 @pytest.mark.slow
 def test_other_numbers_of_samples_for_some_benchmarks_change_nothing_elsewhere():
     """The AIMEs with 32 samples a problem, the rest with 16: their levels and intervals are as before."""

@@ -75,7 +75,9 @@ def test_a_row_agrees_with_scipy():
     assert row["correlation"] == pytest.approx(stats.pearsonr(ours, theirs).statistic)
     assert isnan(average(contrasts(study(grpo=[0.1 + 0.2, 0.3, 0.3], ict=ours)))["correlation"])
     assert (row["p_sign_flip"], row["p_floor"]) == (0.25, 0.25)
-    both = two_way(difference(arms["pass@1"]["m", "ict"], arms["pass@1"]["m", "grpo"]).of("average")).of_difference()
+    paired = difference(arms["pass@1"]["m", "ict"], arms["pass@1"]["m", "grpo"])
+    assert paired.name == "m/ict - m/grpo"
+    both = two_way(paired.of("average")).of_difference()
     assert (row["two_way_low"], row["two_way_high"]) == pytest.approx((both.low, both.high))
     assert row["detectable"] == pytest.approx(detectable(0.1, 3, POWER))
     assert row["seeds_needed"] == seeds_needed(MARGIN, 0.1, POWER)

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.api import OLS
 from student_t import critical_t, two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics.intervals import over_problems, over_runs, stratified_t, student, wilson
+from ict_core.statistics.intervals import over_clusters, over_problems, over_runs, stratified_t, student, wilson
 
 
 def test_over_runs_by_hand():
@@ -69,6 +70,31 @@ def test_over_problems_by_hand():
     assert found.df == pytest.approx(0.3125**2 / (0.0625**2 + 0.25**2 / 2))
     half = critical_t(0.95, float(found.df)) * sqrt(0.3125)
     assert (found.low, found.high) == pytest.approx((0.75 - half, 0.75 + half))
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 5)), min_size=4, max_size=30), st.integers(2, 28))
+def test_clusters_agree_with_another_library_and_with_welch(pairs, cut):
+    cut = min(cut, len(pairs) - 2)
+    blocks = [np.array([x / 8 for x, _ in part]) for part in (pairs[:cut], pairs[cut:])]
+    names = [np.array([f"c{c}" for _, c in part], dtype=object) for part in (pairs[:cut], pairs[cut:])]
+    free = [len(set(n)) - 1 for n in names]
+    found = over_clusters(blocks, names)
+    assert found.mean == pytest.approx((blocks[0].mean() + blocks[1].mean()) / 2)
+    if 0 in free:
+        assert isnan(found.se) and isnan(found.low) and isnan(found.high)
+        return
+    robust = []
+    for values, of in zip(blocks, names, strict=True):
+        groups = {"groups": np.unique(of, return_inverse=True)[1]}
+        robust.append(OLS(values, np.ones(values.size)).fit(cov_type="cluster", cov_kwds=groups).bse[0])
+    parts = [(se / 2) ** 2 for se in robust]
+    if sum(parts) < 1e-20:
+        assert isnan(found.low)
+        return
+    df = sum(parts) ** 2 / sum(v**2 / f for v, f in zip(parts, free, strict=True))
+    assert found.se == pytest.approx(sqrt(sum(parts))) and found.df == pytest.approx(df)
+    half = critical_t(0.95, df) * sqrt(sum(parts))
+    assert (found.low, found.high) == (pytest.approx(found.mean - half), pytest.approx(found.mean + half))
 
 
 def test_strata_by_hand():

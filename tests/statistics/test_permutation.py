@@ -6,9 +6,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from ict_core.seeding import generator
 from ict_core.statistics.deciding import sign_flip, sign_flip_floor
 
 INTEGERS = st.lists(st.integers(-20, 20), min_size=1, max_size=8)
+
+
+def test_flips_that_are_drawn_depend_on_the_number_of_pairs_alone(monkeypatch):
+    asked = []
+
+    def watched(*key):
+        asked.append(key)
+        return generator(*key)
+
+    monkeypatch.setattr("ict_core.statistics.deciding.generator", watched)
+    sign_flip(np.ones((3, 17))), sign_flip(-np.ones(20)), sign_flip(np.ones(16))
+    assert asked == [(0, "sign-flips", 17), (0, "sign-flips", 20)]
 
 
 def flips_by_hand(values):

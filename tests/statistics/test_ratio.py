@@ -15,6 +15,8 @@ def test_the_limits_are_the_ratios_that_a_paired_t_test_does_not_refuse(ours):
     found = ratio_of_means(ours, THEIRS)
     assert abs(found.mean) == pytest.approx(1.74 / 2.49) and found.df == 5
     assert (found.low, found.high) == pytest.approx(inverted(ours, THEIRS), rel=1e-9)
+    residuals = ours - found.mean * THEIRS  # of the delta method
+    assert found.se == pytest.approx(residuals.std(ddof=1) / np.sqrt(6) / THEIRS.mean())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from ict_core.statistics.pairing import seed_range
 from ict_core.tables.table import Table, p_value, percent, percent_interval, value_text
 from ict_core.tables.write import csv, latex, markdown, write
 
@@ -58,11 +57,6 @@ def test_an_interval_is_its_half_width_or_its_limits_where_it_is_not_symmetric(l
 def test_p_values_and_gates():
     assert [p_value(p) for p in (0.0004, 0.0123, 1.0, NAN)] == ["<0.001", "0.012", "1.000", "—"]
     assert value_text("gain", -0.02, NAN, NAN) == "−2.0"
-
-
-def test_seeds_in_words():
-    words = [seed_range(pd.Series(s, dtype=int)) for s in ([], [1], [3, 3], [2, 3])]
-    assert words == ["no training seeds", "1 training seed", "3 training seeds", "2 to 3 training seeds"]
 
 
 def test_writes_three_files_that_appear_whole(tmp_path):

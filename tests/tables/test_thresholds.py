@@ -4,23 +4,9 @@ import pytest
 import table_frames as made
 
 from ict_core.evidence.stored import Stored
-from ict_core.statistics.pairing import shares_kept
 from ict_core.tables.thresholds import thresholds_table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-def test_the_share_kept_is_the_method_s_and_not_the_name_s():
-    kept = {"ict-20": 20, "random-10": 10, "ict-5": 5, "ict-10": 25, "gmts-20-code": 20, "fine": 2.5}
-    ran = ["grpo", "ict-20", "random-10", "ict-5", "ict-10", "mastered-99", "gmts-20-code", "fine"]
-    assert list(shares_kept(ran, kept).items()) == [
-        ("ict-5", ("ict", 5)),
-        ("ict-20", ("ict", 20)),
-        ("ict-10", ("ict", 25)),
-        ("random-10", ("random", 10)),
-        ("gmts-20-code", ("gmts-20-code", 20)),
-        ("fine", ("fine", 2.5)),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ict_core.store import records
 from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES, score_name
 from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
 from ict_core.tokens.head import Head
-from ict_core.tokens.streaming import token_statistics
+from ict_core.tokens.streaming import TiledSoftmax, states_at_once, token_statistics
 
 VOCABULARY = 2500  # two tiles and a part of one
 SCORES = GROUP_SCORES | UNSAMPLED_SCORES
@@ -75,6 +75,29 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkey
         torch.testing.assert_close(found.double(), value * mask, atol=least, rtol=1e-6, msg=lambda m, n=name: n + m)
     torch.testing.assert_close(tokens.score("surprise"), (1 - tokens.logprob.exp()), atol=1e-6, rtol=0)
     assert (tokens["js"] <= math.log(2)).all()
+
+
+def test_probabilities_that_are_held_in_parts_are_the_same():
+    """Of so wide a vocabulary only 23 pairs of the 40 are held at a time."""
+    states, head, where, ids = random_case(6, 20, 30_000)
+    where = torch.arange(120).view(6, 20)
+    names = ("kl", "js_leave_one_out", "js_group", "js_sequence")
+    tokens = token_statistics(states, Head(head), where, ids, group_size=3, temperature=0.7, scores=names)
+    probs = full(states, head, where, ids, 0.7)[0].exp()
+    mask = where >= 0
+    for name in names:
+        divergence, kind = SCORES[name]
+        for row, position in [(0, 0), (2, 13), (4, 6), (5, 19)]:
+            wanted = DIVERGENCES[divergence](probs[row, position], reference(kind, probs, mask, row, position))
+            assert float(tokens[name][row, position]) == pytest.approx(float(wanted), abs=1e-5), name
+
+
+def test_a_product_has_the_states_that_its_memory_takes():
+    on_cpu = {vocabulary: states_at_once(torch.empty(vocabulary, 1)) for vocabulary in (352, 49_152, 400_000, 2**26)}
+    assert on_cpu == {352: 744, 49_152: 128, 400_000: 83, 2**26: 1}  # 2^18 / V, 128, 2^25 / V logits, one state
+    elsewhere = torch.empty(150_000, 1, device="meta")
+    assert states_at_once(elsewhere) == 894 and type(states_at_once(elsewhere)) is int  # 2^27 / V
+    assert TiledSoftmax(Head(elsewhere), 894, 1.0, torch.bfloat16).vocabulary == 150_000
 
 
 @pytest.mark.parametrize(("scale", "softcap"), [(0.5, None), (1.0, 3.0), (2.0, 3.0)])
