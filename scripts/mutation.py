@@ -6,20 +6,26 @@ reach each, and prints how many were caught and which were not. What is in `muta
 
 import argparse
 import json
+import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
+import mutmut
+import yaml
 from mutmut.stats import status_by_exit_code
 
 from ict_core.markdown import markdown_table
 from ict_core.seeding import generator
 
 MADE = Path("mutants")
-MUTMUT = [sys.executable, "-m", "mutmut", "run", "--max-children"]
+IN_PROCESSES = MADE / "in_processes.json"  # exit status of the tests of what only processes of theirs run
+MUTMUT = [sys.executable, "-m", "mutmut"]
 FATES = {"killed": "caught", "timeout": "time out", "segfault": "caught", "no tests": "no test",
          "not checked": "not tried"}  # fmt: skip
+EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")
 
 
 def outcomes() -> dict[str, int | None]:
@@ -28,30 +34,60 @@ def outcomes() -> dict[str, int | None]:
     return {name: status for meta in metas for name, status in meta["exit_code_by_key"].items()}
 
 
+def in_processes(name: str) -> int:
+    """The exit status of all tests of a mutant's package, where the processes that they start run the mutant, too.
+
+    mutmut sees no test that reaches code in a process that it has not started, such as a worker of the grader.
+    """
+    tried = json.loads(IN_PROCESSES.read_text()) if IN_PROCESSES.exists() else {}
+    if name not in tried:
+        paths = [MADE.resolve(), Path(mutmut.__file__).resolve().parents[1]]
+        environment = os.environ | {"MUTANT_UNDER_TEST": name, "PYTHONPATH": os.pathsep.join(map(str, paths))}
+        tests = ["-m", "pytest", "-q", "-x", "-p", "no:xdist", "-m", "not long", f"tests/{name.split('.')[1]}"]
+        tried[name] = subprocess.run([sys.executable, *tests], cwd=MADE, env=environment).returncode
+        IN_PROCESSES.write_text(json.dumps(tried))
+    return int(tried[name])
+
+
+def equivalent(name: str) -> bool:
+    """Whether the file of mutants that change no result has the function and the line that the mutant changes."""
+    listed = [(mutant["in"], mutant["line"]) for mutant in yaml.safe_load(EQUIVALENT.read_text())]
+    module, _, function = name.rpartition("__mutmut_")[0].rpartition(".")
+    inside = f"{module}.{function.replace('xǁ', '').replace('ǁ', '.').removeprefix('x_')}"
+    if inside not in dict(listed):
+        return False
+    shown = subprocess.run([*MUTMUT, "show", name], capture_output=True, text=True, check=True).stdout
+    return any((inside, line.strip()) in listed for line in re.findall(r"^\+(?!\+\+)(.*)", shown, re.MULTILINE))
+
+
 def main() -> None:
     """Try the mutants that are left, and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--number", type=int, default=400, help="how many mutants (default: 400)")
     parser.add_argument("--at-once", default="2", help="processes (default: 2)")
     options = parser.parse_args()
+    run = [*MUTMUT, "run", "--max-children", options.at_once]
     if not outcomes():  # makes all mutants, and learns which tests reach which function
-        subprocess.run([*MUTMUT, options.at_once, "ict_core.selection.grpo*"], check=False)
+        subprocess.run([*run, "ict_core.selection.grpo*"], check=False)
     before = outcomes()
     names = sorted(before)
     drawn = [names[i] for i in generator(0, "mutation").permutation(len(names))[: options.number]]
     if left := [name for name in drawn if before[name] is None]:
-        subprocess.run([*MUTMUT, options.at_once, *left], check=False)
+        subprocess.run([*run, *left], check=False)
     after = outcomes()
     found = {name: FATES.get(status_by_exit_code[after[name]], "survived") for name in drawn}
+    found |= {name: "survived" if in_processes(name) == 0 else "caught" for name in drawn if found[name] == "no test"}
+    found |= {name: "equivalent" for name in drawn if found[name] == "survived" and equivalent(name)}
     packages = sorted({name.split(".")[1] for name in drawn})
-    kinds = ["caught", "time out", "survived", "no test", "not tried"]
+    kinds = ["caught", "time out", "survived", "equivalent", "not tried"]
     rows = []
     for package in [*packages, "all"]:
         counted = Counter(fate for name, fate in found.items() if package in (name.split(".")[1], "all"))
-        score = 100 * (counted["caught"] + counted["time out"]) / (counted.total() - counted["not tried"] or 1)
+        tried = counted.total() - counted["not tried"] - counted["equivalent"]
+        score = 100 * (counted["caught"] + counted["time out"]) / (tried or 1)
         rows.append([package, str(counted.total()), *(str(counted[kind]) for kind in kinds), f"{score:.1f} %"])
     print(markdown_table(["package", "mutants", *kinds, "score"], rows, "lrrrrrrr"))
-    print(*(name for name, fate in sorted(found.items()) if fate in ("survived", "no test")), sep="\n")
+    print(*(name for name, fate in sorted(found.items()) if fate == "survived"), sep="\n")
 
 
 if __name__ == "__main__":

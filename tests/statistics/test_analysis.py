@@ -9,7 +9,7 @@ from ict_core.errors import UserError
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.arms import run_frame
 from ict_core.statistics.contrasts import Comparisons
-from ict_core.statistics.schemas import STATISTICS
+from ict_core.statistics.schemas import STATISTICS, statistics_of
 from ict_core.store import records
 
 VARIANTS = ["grpo", "stapo", "ict-10"]
@@ -35,6 +35,12 @@ def test_every_frame_keeps_its_schema(found, tmp_path):
     assert list(found) == ["runs", "levels", "contrasts"]
     for name, frame in found.items():
         records.write_frame(frame, tmp_path / f"{name}.parquet", STATISTICS[name])
+
+
+def test_learning_curves_are_of_studies_that_have_them():
+    with_them = statistics_of({"learning_curve": {"every": 8}})
+    assert with_them == list(STATISTICS)
+    assert statistics_of({}) == [name for name in with_them if name != "learning_curve_means"] != with_them
 
 
 def test_a_declared_contrast_of_arms_that_no_model_has_is_left_out(scores, found):

@@ -61,6 +61,8 @@ def test_one_value_and_equal_values_have_no_interval():
 def test_a_variance_that_is_rounding_is_none():
     assert isnan(student(0.5, 1e-30, 3).se) and student(0.5, 1e-20, 3).se == pytest.approx(1e-10)
     assert isnan(student(5e5, 1e-20, 3, scale=1e6).se)
+    large = 1e9 + np.array([0, 1e-6, 0, 1e-6])  # the spread is of the last bits
+    assert isnan(over_clusters([large], [np.arange(4)]).se) and isnan(over_problems([large]).se)
 
 
 def test_over_problems_by_hand():
