@@ -315,6 +315,13 @@ CASES = {
         ("latex", r"\frac{3}{2}", r"The length of it is: **$\frac{3}{2}$**.", "correct", "in bold behind a colon"),
         ("latex", r"\frac{3}{2}", r"The length of it is *$\frac{3}{2}$*.", "correct", "in italics"),
         ("latex", r"\text{east}", r"$\text{east}$.", "correct", "mathematics and a full stop"),
+        (
+            "integer",
+            "7",
+            "Nobody knows why we see **7**\n",
+            "no_answer",
+            "in bold, of a sentence that concludes nothing",
+        ),
         ("latex", r"\sqrt{3}", r"Therefore, $x = \sqrt{3}$.", "correct", "therefore, and mathematics"),
         ("latex", "42", "so $42$", "correct", "so, and mathematics"),
         ("latex", "1,-2", "Hence the roots are $1$ and $-2$.", "correct", "two of them"),

@@ -44,8 +44,9 @@ def test_learning_curves_are_of_studies_that_have_them():
 
 
 def test_a_declared_contrast_of_arms_that_no_model_has_is_left_out(scores, found):
-    also = run(scores, declared=[*DECLARED, ("absent", "grpo", "pass@1"), ("grpo", "absent", "pass@1")])
-    pd.testing.assert_frame_equal(also["contrasts"], found["contrasts"])
+    also = run(scores, declared=[*DECLARED, ("absent", "grpo", "pass@3"), ("grpo", "absent", "pass@3")])
+    for name, frame in found.items():  # nor is its metric computed
+        pd.testing.assert_frame_equal(also[name], frame)
 
 
 @pytest.mark.slow
