@@ -313,6 +313,9 @@ CASES = {
         ("math", "70", "21 + 49 = 70 is what a first look gives.", "no_answer", "not what the sentence ends in"),
         ("latex", "2", "We add them. The largest value of $a$ is $2$.", "correct", "is, and mathematics"),
         ("latex", r"\frac{3}{2}", r"The length of it is: **$\frac{3}{2}$**.", "correct", "in bold behind a colon"),
+        ("latex", "3", "I am not sure whether it is $3$.", "no_answer", "in doubt"),
+        ("latex", "0101_2", r"\boxed{101_2}", "correct", "zeros before a number in another base"),
+        ("choice", "B", r"\boxed{B : \frac{1}{2}}", "correct", "a letter, a space and a colon"),
         ("latex", r"\frac{3}{2}", r"The length of it is *$\frac{3}{2}$*.", "correct", "in italics"),
         ("latex", r"\text{east}", r"$\text{east}$.", "correct", "mathematics and a full stop"),
         (

@@ -43,7 +43,7 @@ def test_a_contrast_is_found_from_either_side():
     rows = [
         ("m", "a", "b", AVERAGE, "pass@1", 0.3, 0.1, 0.6, 0.0, 0.7, 0.01, "better"),
         ("m", "a", "c", AVERAGE, "pass@1", -0.2, -0.3, -0.1, -0.4, 0.1, 0.02, "worse"),
-        ("m", "c", "a", AVERAGE, "pass@1", 0.2, 0.1, 0.3, -0.1, 0.4, 0.02, "better"),  # the one above, stated itself
+        ("m", "c", "a", AVERAGE, "pass@1", 0.2, 0.1, 0.3, -0.1, 0.4, 0.03, "better"),  # the one above, stated too
         ("m", "b", "c", AVERAGE, "pass@4", 0.0, -0.1, 0.1, -0.2, 0.2, 1.0, "equivalent"),
         ("m", "a", "b", "other", "pass@1", 0.9, 0.8, 1.0, 0.8, 1.0, 0.01, "better"),
     ]
