@@ -208,7 +208,7 @@ CASES = {
         ("latex", r"\frac13", r"\boxed{0.\overline{3}}", "correct", "a repeating decimal"),
         ("latex", r"\frac16", r"\boxed{0.1\overline{6}}", "correct", "a repeating decimal"),
         (
-            "number",
+            "integer",
             "5",
             "The answer is 5.\nThe answer is " + "by far too long " * 20,
             "correct",
