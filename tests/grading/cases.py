@@ -210,7 +210,7 @@ CASES = {
         (
             "integer",
             "5",
-            "The answer is 5.\nThe answer is " + "by far too long " * 20,
+            "The answer is 5.\nThe answer is " + "far too long, " * 20,
             "correct",
             "no answer is so long",
         ),
