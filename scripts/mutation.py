@@ -70,8 +70,8 @@ def main() -> None:
     if not outcomes():  # makes all mutants, and learns which tests reach which function
         subprocess.run([*run, "ict_core.selection.grpo*"], check=False)
     before = outcomes()
-    names = sorted(before)
-    drawn = [names[i] for i in generator(0, "mutation").permutation(len(names))[: options.number]]
+    # each has a number of its own, so that an edit changes the draw in the functions that it touches alone
+    drawn = sorted(before, key=lambda name: generator(0, "mutation", name).random())[: options.number]
     if left := [name for name in drawn if before[name] is None]:
         subprocess.run([*run, *left], check=False)
     after = outcomes()
