@@ -1,7 +1,7 @@
 """Writes what pages show of stored results: `python scripts/blocks.py`.
 
 A block of a page is between `<!-- NAME: python scripts/blocks.py -->` and `<!-- end -->`; docs/bench-tables.md is
-written whole. Every number comes from results/reference/.
+written whole. Every number comes from results/reference/ or results/cells/.
 """
 
 import json
@@ -26,6 +26,7 @@ from ict_core.tables.table import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
+ONE_STEP = REPOSITORY / "results/cells/smollm2-one-step/smollm2-135m-one-step"
 # the comparison, each with seeds and base models of its own
 REPLICATIONS = ("mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3")
 BENCHES = {  # study -> its heading, and the differences that its table shows
@@ -179,6 +180,33 @@ def training_of_a_real_model() -> str:
     return table(heads, rows)
 
 
+def pilots_of_a_real_model() -> str:
+    """Reward of each quarter of the stored trainings that choose rates, of the arms that may settle a recipe."""
+    rows = []
+    for arm in ("grpo", "random-10"):
+        logs = {float(folder.name.split("@")[1]): folder for folder in ONE_STEP.glob(f"{arm}@*")}
+        for rate, folder in sorted(logs.items()):
+            reward = pd.read_parquet(folder / "seed-900/log.parquet").sort_values("step")["reward"]
+            quarters = reward.groupby(np.arange(len(reward)) * 4 // len(reward)).mean()
+            rows.append([f"`{arm}`", f"{rate:g}", *(f"{100 * value:.0f} %" for value in quarters)])
+    return table(["mean reward of", "rate", "steps 1 to 4", "5 to 8", "9 to 12", "13 to 16"], rows)
+
+
+def power_of_a_real_model() -> str:
+    """The smallest difference that is found in four of five studies, by the spread between seeds."""
+    spreads = (0.01, 0.02, 0.03, 0.05, 0.08)
+    rows = [
+        [
+            str(seeds),
+            f"{ALPHA / tests:.3f}",
+            *(f"{100 * detectable(sd, seeds, 0.8, ALPHA / tests):.1f}" for sd in spreads),
+        ]
+        for seeds in (6, 8)
+        for tests in (1, 3)
+    ]
+    return table(["seeds", "level", *(f"sd {100 * sd:.0f}" for sd in spreads)], rows)
+
+
 def chosen_rates() -> str:
     """The rate that `mini-rates` chose for every arm, and the rewards there, a step lower and a step higher."""
     rows = []
@@ -296,7 +324,12 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         "gate": gate_of_the_replica,
     },
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
-    "docs/real-model.md": {"claims": token_claims, "training": training_of_a_real_model},
+    "docs/real-model.md": {
+        "claims": token_claims,
+        "training": training_of_a_real_model,
+        "pilots": pilots_of_a_real_model,
+        "power": power_of_a_real_model,
+    },
 }
 
 
