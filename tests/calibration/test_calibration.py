@@ -21,7 +21,7 @@ from calibration import (
 )
 from simulated_studies import SIZES
 
-from ict_core.statistics.calibrated import nearest, stored
+from ict_core.statistics.calibrated import stored
 from ict_core.statistics.deciding import holm
 
 BY_SIZE = [SIZES[0], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[1:])]
@@ -124,11 +124,3 @@ def test_rates_by_hand_and_as_a_table():
 def test_the_smallest_p_is_holms():
     p = np.random.default_rng(0).random((5, 12)) ** 3
     assert smallest_by_holm(p) == pytest.approx([holm(family).min() for family in p])
-
-
-def test_the_nearest_rows_are_at_or_below_a_studys_size():
-    """Which rows of the stored table are read; not whether their rates are right."""
-    for problems, seeds, size, at in (([200, 50], 3, "mini average", 3), ([5000, 300], 12, "seven benchmarks", 10)):
-        rows = nearest(problems, seeds)
-        assert set(rows["size"]) == {size} and set(rows["seeds"]) == {at}
-    assert nearest([100, 100], 3).empty and nearest([200, 50], 2).empty

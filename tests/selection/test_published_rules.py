@@ -259,6 +259,9 @@ def test_steer_weighs_the_largest_change_least():
     assert weights("steer", batch)[0].tolist() == pytest.approx([0.8 ** (small / large), 0.8])
     linear = SELECTORS["steer"](batch, torch.Generator(), form="linear", lowest=0.8, highest=1.2)
     assert linear[0].tolist() == pytest.approx([1.2, 0.8])
+    alike = batch_of([[1.0, 1.0]], [[0.5, 0.5]], [1.0], group_size=1)
+    halfway = SELECTORS["steer"](alike, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
+    assert halfway[0].tolist() == [1.25, 1.25]
     three = batch_of([[math.log(2), 2.0, math.log(2) + 0.4]], [[0.5] * 3], [1.0], group_size=1)  # |Omega| from 0
     linear = SELECTORS["steer"](three, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
     share = 0.4 / (2 - math.log(2))
@@ -270,6 +273,13 @@ def test_a_token_as_probable_as_tau_is_mastered():
     tau = batch.statistics.logprob[0, 0].exp().item()
     kept = SELECTORS["mastered"](batch, torch.Generator(), tau=tau, target_entropy=None)
     assert kept.tolist() == [[False, True]]
+
+
+def test_mastered_tokens_count_where_the_entropy_has_reached_its_target():
+    batch = batch_of([[1.0, 2.0]], [[0.5, 0.4]], [1.0], group_size=1)  # a mean of 1.5 nats
+    for target, kept in ((1.4, [True, True]), (1.5, [True, True]), (1.6, [False, True])):
+        found = SELECTORS["mastered"](batch, torch.Generator(), tau=0.45, target_entropy=target)
+        assert found.tolist() == [kept], target
 
 
 def test_a_certain_token_has_a_typical_surprisal():

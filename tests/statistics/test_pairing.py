@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics.pairing import both_ways, paired_differences, seed_range, shared_seeds, shares_kept
+from ict_core.statistics.pairing import both_ways, limits_by, paired_differences, seed_range, shared_seeds, shares_kept
 from ict_core.statistics.schemas import AVERAGE
 
 
@@ -35,6 +35,12 @@ def test_the_share_kept_is_the_method_s_and_not_the_name_s():
         ("gmts-20-code", ("gmts-20-code", 20)),
         ("fine", ("fine", 2.5)),
     ]
+
+
+def test_limits_are_found_by_the_values_of_a_key():
+    rows = [("m", "a", 0.5, 0.4, 0.7, 3), ("m", "b", 0.6, 0.1, 0.8, 4)]
+    means = pd.DataFrame(rows, columns=["model", "variant", "mean", "low", "high", "seeds"])
+    assert limits_by(means, ["variant", "seeds"]) == {("a", 3): (0.5, 0.4, 0.7), ("b", 4): (0.6, 0.1, 0.8)}
 
 
 def test_a_contrast_is_found_from_either_side():

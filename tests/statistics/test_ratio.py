@@ -31,6 +31,7 @@ def test_the_limits_are_the_ratios_that_a_paired_t_test_does_not_refuse(ours):
 def test_a_ratio_without_a_bounded_interval_has_no_limits(ours, theirs):
     found = ratio_of_means(ours, theirs)
     assert np.isnan(found.low) and np.isnan(found.high)
+    assert np.isnan(found.mean) == (not theirs.any())
 
 
 def test_values_that_are_not_paired_are_refused():

@@ -92,6 +92,22 @@ def test_probabilities_that_are_held_in_parts_are_the_same():
             assert float(tokens[name][row, position]) == pytest.approx(float(wanted), abs=1e-5), name
 
 
+def test_a_divergence_is_at_most_ln_2_and_no_small_one_is_lost():
+    g = torch.Generator().manual_seed(0)
+    z = 2 * torch.randn(8, VOCABULARY, generator=g)
+    z[:4, : VOCABULARY // 2] -= 200  # two rollouts without a common token
+    z[4:, VOCABULARY // 2 :] -= 200
+    where, ids = torch.arange(8).view(2, 4), torch.zeros(2, 4, dtype=torch.int64)
+    asked = {"group_size": 2, "temperature": 1.0, "scores": ("js", "js_leave_one_out", "kl")}
+    apart = token_statistics(z, Head(torch.eye(VOCABULARY)), where, ids, **asked)
+    assert (apart["js_leave_one_out"] == torch.tensor(math.log(2))).sum() >= 4
+    assert (apart["js_leave_one_out"] <= torch.tensor(math.log(2))).all()
+    z[4:] = z[:4] + 0.05 * torch.randn(4, VOCABULARY, generator=g)
+    near = token_statistics(z, Head(torch.eye(VOCABULARY)), where, ids, **asked)
+    for name in asked["scores"]:
+        assert (near[name] > 1e-5).all() and (near[name] < 1e-3).all(), name
+
+
 def test_a_product_has_the_states_that_its_memory_takes():
     on_cpu = {vocabulary: states_at_once(torch.empty(vocabulary, 1)) for vocabulary in (352, 49_152, 400_000, 2**26)}
     assert on_cpu == {352: 744, 49_152: 128, 400_000: 83, 2**26: 1}  # 2^18 / V, 128, 2^25 / V logits, one state
@@ -192,9 +208,9 @@ def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
         assert float(tokens.logprob[row, position]) == pytest.approx(own[0], abs=2 * least)
 
 
-@pytest.mark.parametrize("autocast", [False, True])
-def test_half_precision_rounds_states_and_head_and_no_more(autocast):
-    states, head, where, ids = random_case(4, 6)
+@pytest.mark.parametrize(("autocast", "vocabulary"), [(False, VOCABULARY), (True, VOCABULARY), (True, 20)])
+def test_half_precision_rounds_states_and_head_and_no_more(autocast, vocabulary):
+    states, head, where, ids = random_case(4, 6, vocabulary)
     rounded, rounded_head = states.bfloat16(), head.bfloat16()
     expected = token_statistics(rounded.float(), Head(rounded_head.float()), where, ids, group_size=2, temperature=0.7)
     inputs = (states, Head(head)) if autocast else (rounded, Head(rounded_head))
