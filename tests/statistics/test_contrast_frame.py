@@ -81,6 +81,7 @@ def test_a_row_agrees_with_scipy():
     assert (row["two_way_low"], row["two_way_high"]) == pytest.approx((both.low, both.high))
     assert row["detectable"] == pytest.approx(detectable(0.1, 3, POWER))
     assert row["seeds_needed"] == seeds_needed(MARGIN, 0.1, POWER)
+    assert row["seeds_needed_seen"] == seeds_needed(0.2, 0.1, POWER)
     above = stats.ttest_1samp(np.subtract(ours, theirs), -MARGIN, alternative="greater").pvalue
     below = stats.ttest_1samp(np.subtract(ours, theirs), MARGIN, alternative="less").pvalue
     assert row["p_equivalence"] == pytest.approx(max(above, below))

@@ -11,7 +11,15 @@ from statsmodels.api import OLS
 from student_t import critical_t, two_sided_p
 
 from ict_core.errors import UserError
-from ict_core.statistics.intervals import over_clusters, over_problems, over_runs, stratified_t, student, wilson
+from ict_core.statistics.intervals import (
+    over_clusters,
+    over_problems,
+    over_runs,
+    satterthwaite,
+    stratified_t,
+    student,
+    wilson,
+)
 
 
 def test_over_runs_by_hand():
@@ -63,6 +71,11 @@ def test_a_variance_that_is_rounding_is_none():
     assert isnan(student(5e5, 1e-20, 3, scale=1e6).se)
     large = 1e9 + np.array([0, 1e-6, 0, 1e-6])  # the spread is of the last bits
     assert isnan(over_clusters([large], [np.arange(4)]).se) and isnan(over_problems([large]).se)
+
+
+def test_without_any_variance_there_are_no_degrees_of_freedom():
+    found = satterthwaite(np.array([0.0, 3.0, 0.0]), np.array([0.0, 2.0, 0.0]))
+    assert found[1] == 4.5 and np.isnan(found[[0, 2]]).all()
 
 
 def test_over_problems_by_hand():

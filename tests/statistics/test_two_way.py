@@ -40,6 +40,12 @@ def test_by_hand():
     assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), rel=1e-9)
 
 
+def test_one_run_or_one_problem_leaves_nothing_over_in_each_of_many_samples():
+    for shape in ((3, 1, 4), (3, 4, 1)):
+        parts = variance_parts([np.arange(12.0).reshape(shape)])
+        assert parts.residual.shape == (1, 3) and np.isnan(parts.residual).all()
+
+
 def test_every_benchmark_weighs_the_same():
     # the same block twice: the runs' effects are shared, the problems' are not; each part of a benchmark times 1/4
     parts = variance_parts([BY_HAND, BY_HAND])
