@@ -313,6 +313,8 @@ CASES = {
         ("math", "70", "21 + 49 = 70 is what a first look gives.", "no_answer", "not what the sentence ends in"),
         ("latex", "2", "We add them. The largest value of $a$ is $2$.", "correct", "is, and mathematics"),
         ("latex", r"\frac{3}{2}", r"The length of it is: **$\frac{3}{2}$**.", "correct", "in bold behind a colon"),
+        ("integer", "7", "The answer is 7.\nThe answer is 5?", "correct", "a question declares nothing"),
+        ("integer", "5", "The answer is therefore 5.", "correct", "an adverb before the answer"),
         ("latex", "3", "I am not sure whether it is $3$.", "no_answer", "in doubt"),
         ("latex", "0101_2", r"\boxed{101_2}", "correct", "zeros before a number in another base"),
         ("choice", "B", r"\boxed{B : \frac{1}{2}}", "correct", "a letter, a space and a colon"),
