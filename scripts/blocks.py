@@ -167,12 +167,17 @@ def token_claims() -> str:
     return table(["", "SmolLM2-135M", "the paper", "verdict"], rows)
 
 
+def by_quarter(steps: pd.DataFrame) -> pd.DataFrame:
+    """The means over each quarter of a training's steps."""
+    return steps.groupby(np.arange(len(steps)) * 4 // len(steps)).mean()
+
+
 def training_of_a_real_model() -> str:
     """Reward and entropy of each quarter of the stored trainings."""
     log = Stored(REFERENCE / "smollm2").frame("log").sort_values("step")
     rows = []
     for (variant, seed), steps in log.groupby(["variant", "seed"]):
-        quarters = steps.groupby(np.arange(len(steps)) * 4 // len(steps))[["reward", "h1"]].mean()
+        quarters = by_quarter(steps[["reward", "h1"]])
         rewards = [f"{100 * reward:.1f} %" for reward in quarters["reward"]]
         entropies = f"{quarters['h1'].iloc[0]:.2f}, {quarters['h1'].iloc[-1]:.2f}"
         rows.append([f"`{variant}`, seed {seed}", *rewards, entropies])
@@ -186,9 +191,9 @@ def pilots_of_a_real_model() -> str:
     for arm in ("grpo", "random-10"):
         logs = {float(folder.name.split("@")[1]): folder for folder in ONE_STEP.glob(f"{arm}@*")}
         for rate, folder in sorted(logs.items()):
-            reward = pd.read_parquet(folder / "seed-900/log.parquet").sort_values("step")["reward"]
-            quarters = reward.groupby(np.arange(len(reward)) * 4 // len(reward)).mean()
-            rows.append([f"`{arm}`", f"{rate:g}", *(f"{100 * value:.0f} %" for value in quarters)])
+            steps = pd.read_parquet(folder / "seed-900/log.parquet").sort_values("step")
+            rewards = by_quarter(steps[["reward"]])["reward"]
+            rows.append([f"`{arm}`", f"{rate:g}", *(f"{100 * value:.0f} %" for value in rewards)])
     return table(["mean reward of", "rate", "steps 1 to 4", "5 to 8", "9 to 12", "13 to 16"], rows)
 
 

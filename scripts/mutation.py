@@ -25,7 +25,7 @@ IN_PROCESSES = MADE / "in_processes.json"  # exit status of the tests of what on
 MUTMUT = [sys.executable, "-m", "mutmut"]
 FATES = {"killed": "caught", "timeout": "time out", "segfault": "caught", "no tests": "no test",
          "not checked": "not tried"}  # fmt: skip
-EQUIVALENT = Path(__file__).with_name("equivalent_mutants.yaml")
+EQUIVALENT = yaml.safe_load(Path(__file__).with_name("equivalent_mutants.yaml").read_text(encoding="utf-8"))
 
 
 def outcomes() -> dict[str, int | None]:
@@ -50,14 +50,14 @@ def in_processes(name: str) -> int:
 
 
 def equivalent(name: str) -> bool:
-    """Whether the file of mutants that change no result has the function and the line that the mutant changes."""
-    listed = [(mutant["in"], mutant["line"]) for mutant in yaml.safe_load(EQUIVALENT.read_text())]
+    """Whether the list of mutants that change no result has the function and the line that the mutant changes."""
     module, _, function = name.rpartition("__mutmut_")[0].rpartition(".")
-    inside = f"{module}.{function.replace('xǁ', '').replace('ǁ', '.').removeprefix('x_')}"
-    if inside not in dict(listed):
+    inside = f"{module}.{function.removeprefix('xǁ').removeprefix('x_').replace('ǁ', '.')}"
+    lines = {mutant["line"] for mutant in EQUIVALENT if mutant["in"] == inside}
+    if not lines:
         return False
     shown = subprocess.run([*MUTMUT, "show", name], capture_output=True, text=True, check=True).stdout
-    return any((inside, line.strip()) in listed for line in re.findall(r"^\+(?!\+\+)(.*)", shown, re.MULTILINE))
+    return any(line.strip() in lines for line in re.findall(r"^\+(?!\+\+)(.*)", shown, re.MULTILINE))
 
 
 def main() -> None:
