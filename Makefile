@@ -62,7 +62,7 @@ same: env  ## run the study in miniature, and fail where a byte is not the store
 	$(WITH) ict verify --against results/reference/mini
 
 quick: env  ## a first look: a study that decides nothing, from pretraining to its report
-	$(WITH) snakemake --cores all --configfile configs/studies/smoke.yaml
+	$(WITH) snakemake --cores all --config=study=smoke
 	@head -n 3 results/smoke/answer.md; echo "results/smoke/report.md has the tables and figures."
 
 figures: env  ## a stored run's tables, figures, claims, notebook anew without training (STUDY=mini, LOCK=evidence will do)

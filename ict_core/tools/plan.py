@@ -39,7 +39,7 @@ def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
     """
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(cores)]
     done = subprocess.run(
-        [*command, "--configfile", str(study.resolve())],
+        [*command, f"--config=study={study.resolve()}"],
         cwd=repository,
         env=os.environ | {"PYTHONHASHSEED": "0"},  # the order in which it prints jobs
         stdout=subprocess.PIPE,

@@ -62,7 +62,7 @@ def survive(copy: Copy, study: str, kills: int, seconds: float, seed: int, targe
     """
     draw, results, killed = random.Random(seed), copy.folder / "results" / study, []
     while True:
-        run = Run(copy, [target, "--configfile", f"configs/studies/{study}.yaml"])
+        run = Run(copy, [target, f"--config=study={study}"])
         if len(killed) == kills:
             break
         while run.process.poll() is None and not jobs(results):
@@ -144,7 +144,7 @@ def main() -> int:
     parser.add_argument("--reference", type=Path, required=True, help="a copy in which the study has run")
     options = parser.parse_args()
     if not options.reference.exists():
-        whole = Run(Copy(options.reference), ["--configfile", f"configs/studies/{options.study}.yaml"])
+        whole = Run(Copy(options.reference), [f"--config=study={options.study}"])
         if whole.end():
             raise SystemExit(f"the uninterrupted run failed:\n{whole.log.read_text()[-5000:]}")
     copy = Copy(Path(tempfile.mkdtemp(prefix="killing-")))

@@ -22,26 +22,26 @@ PLANNED = {  # rules that a line plans where nothing has run, and how many jobs 
     f"snakemake --cores all {CELL}": {"data": 1, "pretrain": 1, "train": 1, "generate": 1, "grade": 1},
     "snakemake --cores all paper_figures": {"train": 17 * 6, "statistics": 1, "paper_figures": 1},
     "snakemake --cores all regrade": {"regrade": 1},
-    "snakemake --cores all --configfile configs/studies/mini-ablations.yaml": {"train": 34 * 6, "grade": 35 * 6},
-    "snakemake --cores all --configfile configs/studies/smollm2.yaml": {
+    "snakemake --cores all --config=study=mini-ablations": {"train": 34 * 6, "grade": 35 * 6},
+    "snakemake --cores all --config=study=smollm2": {
         **{"solutions": 1, "fetch_model_to_start": 1, "supervised_start": 1, "within_reach": 1},
         **{"train": 7, "grade": 1 + 7},
     },
-    "snakemake --cores all rates --configfile configs/studies/mini-rates.yaml": {
+    "snakemake --cores all rates --config=study=mini-rates": {
         **{"pretrain": 2 * (4 + 1), "train": 19 * 8, "tune_round": 4 * 19, "tune": 19, "rates": 1},
     },
-    "snakemake --cores all token_study --configfile configs/studies/smollm2-tokens.yaml": {
+    "snakemake --cores all token_study --config=study=smollm2-tokens": {
         **{"rollouts": 1, "read_tokens": 1, "token_gradients": 1, "token_frames": 1, "token_pages": 1},
     },
-    "snakemake --cores all readings --configfile configs/studies/readings.yaml": {
+    "snakemake --cores all readings --config=study=readings": {
         **{"pretrain": 2, "train": 4, "rollouts": 6, "readings_of_model": 6, "readings": 1},
     },
-    "snakemake --cores 1 prefetch --configfile configs/studies/paper.yaml": {"data": 1, "fetch_model": 3},
-    "snakemake --cores all --resources gpu=8 --configfile configs/studies/paper.yaml": {
+    "snakemake --cores 1 prefetch --config=study=paper": {"data": 1, "fetch_model": 3},
+    "snakemake --cores all --resources gpu=8 --config=study=paper": {
         "train": 90 + 18 * 5,
         "grade": 93,
     },
-    "snakemake --cores all --resources gpu=1 --configfile configs/studies/gpu-first.yaml": {
+    "snakemake --cores all --resources gpu=1 --config=study=gpu-first": {
         **{"fetch_model": 1, "train": 5 * 6 + 5 * 4, "tune_round": 3 * 5, "tune": 5, "generate": 31, "grade": 31},
     },
 }
@@ -101,7 +101,7 @@ def test_a_forced_training_is_run_with_what_hangs_on_it_and_nothing_else(uninter
     [line] = (line for line in SNAKEMAKE if "--forcerun" in line)
     finished = Copy(tmp_path / "copy", uninterrupted)
     smoke = line.replace("mini/mini-s", "smoke/mini-xs").split()[1:]
-    result = finished.run("snakemake", "--dry-run", *smoke, "--configfile", "configs/studies/smoke.yaml")
+    result = finished.run("snakemake", "--dry-run", *smoke, "--config=study=smoke")
     assert jobs(result.stdout) == Counter(train=1, generate=1, grade=1)
 
 

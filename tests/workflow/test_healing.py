@@ -10,7 +10,7 @@ from repository_copy import Copy
 
 from ict_core.process.failures import FULL
 
-SMOKE = ("--configfile", "configs/studies/smoke.yaml")
+SMOKE = ("--config=study=smoke",)
 RESULTS, CELLS = "results/smoke", "results/smoke/mini-xs"
 ROW = ("results/smoke/tables/contrasts.csv", "--cell", "mini-xs/ict-10/grpo/average/pass@4")
 SPOILT = {  # damaged

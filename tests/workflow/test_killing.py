@@ -14,7 +14,7 @@ from repository_copy import Copy
 
 from ict_core.process.job_log import is_held
 
-SMOKE = ("--configfile", "configs/studies/smoke.yaml")
+SMOKE = ("--config=study=smoke",)
 
 
 @pytest.mark.long

@@ -80,7 +80,7 @@ def finished(tmp_path_factory) -> Copy:
     study["data"] |= {"mirror": str(MIRROR), "problems_per_benchmark": 1, "train_sets": ["gsm8k-train"]}
     study["evaluation"] |= {"samples": 4, "samples_of": {"aime-24": 5}, "max_new_tokens": 8, "threads": 1}
     (configs / "studies/cpu.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
-    result = copy.snakemake("results/cpu/tables/main.md", "--configfile", "configs/studies/cpu.yaml")
+    result = copy.snakemake("results/cpu/tables/main.md", "--config=study=cpu")
     assert result.returncode == 0, result.stdout[-8000:]
     return copy
 

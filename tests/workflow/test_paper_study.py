@@ -13,7 +13,7 @@ from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.store.files import hash_weights
 
-PAPER = ("--configfile", "configs/studies/paper.yaml")
+PAPER = ("--config=study=paper",)
 TINY = """\
 kind: local
 path: models/tiny
@@ -97,7 +97,7 @@ def test_a_folder_that_is_not_there_is_told_before_a_job_and_by_the_dry_run(fres
     (fresh.folder / "configs/models/mini-xs.yaml").write_text(TINY)
     study = fresh.folder / "configs/studies/smoke.yaml"
     study.write_text(study.read_text().replace("data:\n", "data:\n  mirror: rows\n"))
-    result = fresh.snakemake("--dry-run", "--configfile", "configs/studies/smoke.yaml")
+    result = fresh.snakemake("--dry-run", "--config=study=smoke")
     assert result.returncode == 1 and "Traceback" not in result.stdout
     assert f"mini-xs.yaml: path: 'models/tiny': there is no folder {fresh.folder}/models/tiny" in result.stdout
     assert f"smoke.yaml: data.mirror: 'rows': there is no folder {fresh.folder}/rows; allowed: " in result.stdout
@@ -106,7 +106,7 @@ def test_a_folder_that_is_not_there_is_told_before_a_job_and_by_the_dry_run(fres
 
 @pytest.mark.slow
 def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, tiny_checkpoint):
-    study = ("--configfile", "configs/studies/smoke.yaml")
+    study = ("--config=study=smoke",)
     result = local.snakemake("prefetch", *study)
     assert result.returncode == 0, result.stdout[-3000:]
     model = local.folder / "results/smoke/mini-xs/base/seed-0/model"
@@ -127,7 +127,7 @@ def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(loc
     )
     study = local.folder / "configs/studies/smoke.yaml"
     study.write_text(study.read_text().replace("engine: vllm", "engine: transformers"))
-    result = local.snakemake(answers, trained, "--configfile", "configs/studies/smoke.yaml")
+    result = local.snakemake(answers, trained, "--config=study=smoke")
     assert result.returncode == 0, result.stdout[-3000:]
     models = [local.folder / path for path in ("results/smoke/mini-xs/base/seed-0/model", f"{trained}/model")]
     assert [stop_token_ids(model) for model in models] == [(0, 7)] * 2

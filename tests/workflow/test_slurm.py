@@ -86,7 +86,7 @@ def ran(tmp_path_factory) -> Ran:
                 )
 
         little = start(folder, REPOSITORY / "workflow/profiles/slurm")
-        project = start(copy, Path("profiles/slurm"), AUDIT, "--configfile", "configs/studies/smoke.yaml")
+        project = start(copy, Path("profiles/slurm"), AUDIT, "--config=study=smoke")
         try:
             project.wait(timeout=240)
             for _ in range(240):  # seconds; after the last failure Snakemake would rest for another minute

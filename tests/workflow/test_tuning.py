@@ -35,7 +35,7 @@ def tuned(tmp_path_factory) -> Copy:
         "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true}\n"
     )
     (copy.folder / "configs/studies/tuned.yaml").write_text(text)
-    result = copy.snakemake(f"{OWN}/train", "--configfile", "configs/studies/tuned.yaml")
+    result = copy.snakemake(f"{OWN}/train", "--config=study=tuned")
     assert result.returncode == 0, result.stdout[-5000:]
     return copy
 
@@ -106,7 +106,7 @@ def rates(tmp_path_factory) -> Copy:
     text = text.replace("seeds: [0, 1]", "seeds: [0]").replace("[grpo, ict-10]", "[grpo, grpo-rerun]")
     tuning = "tuning: {rates: [1.0e-4, 2.0e-4], seeds: [900, 901], steps: 3, extend: true, halving: true}\n"
     (copy.folder / "configs/studies/tiny-rates.yaml").write_text(f"{text}{tuning}")
-    result = copy.snakemake("rates", "--configfile", "configs/studies/tiny-rates.yaml")
+    result = copy.snakemake("rates", "--config=study=tiny-rates")
     assert result.returncode == 0, result.stdout[-5000:]
     shutil.copytree(copy.folder / "results/tiny-rates/rates", copy.folder / "results/reference/tiny-rates")
     return copy
@@ -174,7 +174,7 @@ def test_a_study_trains_at_the_stored_rates_and_holds_the_hash_of_their_file(rat
         assert "rates_of" not in study.resolve(cell._replace(variant=at_rate(cell.variant, 1e-3)))
     assert study.stage_config("evidence")["rates_of"] == stated
     assert study.tuning_cells() == study.shared_rate_cells() == []
-    planned = rates.planned("results/taking/mini-xs/grpo/seed-0/train", "--configfile", "configs/studies/taking.yaml")
+    planned = rates.planned("results/taking/mini-xs/grpo/seed-0/train", "--config=study=taking")
     assert sorted(rule for rule, _, _ in planned) == ["data", "pretrain", "train"]  # none that chooses a rate
 
 

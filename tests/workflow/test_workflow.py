@@ -20,7 +20,7 @@ from ict_core.store.code import files_of, is_infrastructure, name_of
 from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import TABLES
 
-SMOKE = ("--configfile", "configs/studies/smoke.yaml")
+SMOKE = ("--config=study=smoke",)
 STRICTER = """
 _as_it_was = grade_choice
 
@@ -71,10 +71,36 @@ def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(
     assert "and 1000000000 are needed to begin; the disk is full" in result.stdout
 
 
-def test_values_on_the_command_line_are_refused(fresh):
-    result = fresh.snakemake("--dry-run", "--config", "study=other")
-    assert result.returncode != 0
-    assert "--config is not supported" in result.stdout
+SPOILED = {"utf-16": "study: x\n".encode("utf-16"), "deep": b"[" * 20_000, "template": b"__use_yte__: true\nstudy: template\n"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("--config=study=other", "configs/studies/other.yaml: no such file"),
+        ("--config=study=utf-16.yaml", "utf-16.yaml: byte 1 is no UTF-8"),
+        ("--config=study=deep.yaml", "deep.yaml: nested too deep"),
+        ("--config=study=template.yaml", "template.yaml: __use_yte__: "),
+        ("--config=seeds=3", "--config=seeds: "),
+        ("--config=study=smoke --configfile=configs/studies/mini.yaml", "give one study, not 2"),
+    ],
+)
+def test_a_wrong_study_is_told_wherever_its_targets_stand(fresh, given, told):
+    for name, content in SPOILED.items():
+        (fresh.folder / f"{name}.yaml").write_bytes(content)
+    for arguments in ([*given.split(), "tables"], ["tables", *given.split()]):
+        result = fresh.snakemake("--dry-run", *arguments)
+        assert result.returncode == 1
+        assert told in result.stdout and "Traceback" not in result.stdout
+
+
+@pytest.mark.parametrize("given", ["--config=study=smoke", "--configfile=configs/studies/smoke.yaml"])
+def test_a_target_may_stand_behind_the_study(fresh, given):
+    data = "results/smoke/data/eval.parquet"
+    for arguments in ([given, data], [data, given]):
+        result = fresh.snakemake("--dry-run", *arguments)
+        assert result.returncode == 0, result.stdout
+        assert jobs(result.stdout) == Counter(data=1)
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ from ict_core.store.layout import (
     cell_folder,
     cells_folder,
     stored_folder,
+    study_file as file_of_study,
     study_folder,
     trained_model,
 )
@@ -74,18 +75,21 @@ logger.addFilter(say_few)
 
 
 def study_file():
-    """The one file that defines the study, as given to --configfile or the default."""
-    if workflow.config_settings.config_args:
+    """The one file that defines the study: of `--config=study=NAME` or --configfile, or the default."""
+    given = dict(arg.split("=", 1) for arg in workflow.config_settings.config_args)
+    named = [file_of_study(given.pop("study"))] if "study" in given else []
+    if given:
         raise WorkflowError(
-            "--config is not supported, as its values are not checked; edit a copy of the study file"
+            f"--config={next(iter(given))}: other values are not checked, so edit a copy of the study file;"
+            " allowed: --config=study=NAME, or study=FILE"
         )
-    files = [os.path.relpath(f) for f in workflow.configfiles]
+    files = named + [Path(os.path.relpath(f)) for f in workflow.configfiles]
     if len(files) > 1:
         raise WorkflowError(
-            f"give one study with --configfile, not {len(files)}: {', '.join(files)};"
-            " write targets before --configfile"
+            f"give one study, not {len(files)}: {', '.join(map(str, files))};"
+            " write --config=study=NAME or --configfile=FILE"
         )
-    return Path(files[0] if files else DEFAULT_STUDY)
+    return files[0] if files else Path(DEFAULT_STUDY)
 
 
 def own(file):
