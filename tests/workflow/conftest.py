@@ -22,7 +22,9 @@ def uninterrupted(tmp_path_factory) -> Path:
         if not done.exists():
             folder = tmp_path_factory.mktemp("smoke")
             copy = Copy(folder / ODD)
-            result = copy.snakemake("--config=study=smoke",)
+            result = copy.snakemake(
+                "--config=study=smoke",
+            )
             assert result.returncode == 0, result.stdout[-5000:]
             assert "main table  results/smoke/tables/main.md" in result.stdout
             assert "begin with  results/smoke/overview.html" in result.stdout

@@ -71,7 +71,11 @@ def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(
     assert "and 1000000000 are needed to begin; the disk is full" in result.stdout
 
 
-SPOILED = {"utf-16": "study: x\n".encode("utf-16"), "deep": b"[" * 20_000, "template": b"__use_yte__: true\nstudy: template\n"}
+SPOILED = {
+    "utf-16": "study: x\n".encode("utf-16"),
+    "deep": b"[" * 20_000,
+    "template": b"__use_yte__: true\nstudy: template\n",
+}
 
 
 @pytest.mark.parametrize(
