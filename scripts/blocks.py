@@ -137,10 +137,11 @@ def bench_tables() -> str:
             "The rules are described in [rules.md](rules.md), the findings in [bench.md](bench.md). Made from stored "
             "results by `python scripts/blocks.py`.\n",
             "Every rule is at its own learning rate. Shares are in percent, on the rollouts of `grpo`: the effective "
-            "share, the part of it with A > 0, and the known forks kept. Differences are in points of pass@4 ± half "
-            "their 95 % interval: from GRPO, from the same weights in random order, from the weights divided by their "
-            "mean. ↑ ↓: better or worse after Holm's correction. ≈: equivalent within 2 points. The rank is followed "
-            "by the ranks that the runs leave open.\n",
+            "share, the part of it with A > 0, and the known forks kept, by weight (weights above 1 can give over 100)."
+            " Differences are in points of pass@4 ± half their 95 % interval: from GRPO, from the same weights in "
+            "random order, from the weights divided by their mean. ↑ ↓: better or worse after Holm's correction. ≈: "
+            "equivalent within 2 points. The rank is followed by the ranks that the runs leave open. GRPO is ranked "
+            "too, and has no row.\n",
             *benches,
             "## Tokens of a real model\n",
             "`results/reference/smollm2-rules/`. Percent, means over 26 prompts with 95 % intervals. The gradient is "
@@ -229,7 +230,7 @@ def chosen_rates() -> str:
 def replications() -> str:
     """What the stored studies with seeds of their own found on the smaller model: gates, and differences from GRPO."""
     differences = {
-        "grpo-replica": "GRPO again",
+        "grpo-replica": "replica",
         "entropy-20": "20-Entropy",
         "random-10": "random-10",
         "ict-10": "ICT-10",
@@ -250,7 +251,7 @@ def replications() -> str:
             "{:.2f} [{:.2f}, {:.2f}]".format(*gates.loc["kept", ["value", "low", "high"]]),
             *(percent_interval(*against.loc[rule], signed=True) for rule in differences), ", ".join(failed) or "none",
         ])  # fmt: skip
-    heads = ["study", "seeds", "GRPO less base", "kept by random-10", *differences.values(), "gates failed"]
+    heads = ["study", "seeds", "gain of GRPO", "kept by random-10", *differences.values(), "gates failed"]
     return table(heads, rows)
 
 

@@ -137,7 +137,7 @@ def _key(line: ast.AnnAssign, lines: list[str], stated: dict[str, Any]) -> Itera
         return
     schema = stated["properties"][ast.unparse(line.target)]
     own = "\n".join(lines[line.lineno - 1 : line.end_lineno])
-    comment = re.search(r"#\s*(.+)$", own, re.MULTILINE)
+    comment = re.search(r"#\s*(?:type: ignore\S*\s*#\s*)?(.+)$", own, re.MULTILINE)
     told = [comment[1]] if comment else []
     default = "" if line.value is None else ast.unparse(line.value)
     if default.startswith("Field("):
@@ -169,10 +169,11 @@ def calibration_page() -> str:
         "How often intervals and tests are right where the truth is known, by simulation. "
         "[statistics.md](statistics.md) says what follows. Made from `ict_core/statistics/calibration.csv` by "
         "`python scripts/reference.py`.\n",
-        "Each cell has per cent at 3 / 5 / 10 seeds, of 4,000 repetitions (standard error at most 0.8 points, 0.35 "
-        "where the rate is 5 or 95). **Bold** is out of bounds: a nominal 95 % interval outside 92 to 98, a nominal "
-        "5 % test above 6. Roles: *primary* decides; *second view* is shown beside it; *other truth* is a sound "
-        "interval that is read for what it does not cover; *unsafe* is popular and decides nothing here.\n",
+        "Each cell has per cent at 3 / 5 / 10 seeds, in the table of one run one figure; `-`: does not apply. All are "
+        "of 4,000 repetitions (standard error at most 0.8 points, 0.35 where the rate is 5 or 95). **Bold** is out of "
+        "bounds: a nominal 95 % interval outside 92 to 98, a nominal 5 % test above 6. Roles: *primary* decides; "
+        "*second view* is shown beside it; *other truth* is a sound interval that is read for what it does not cover; "
+        "*unsafe* is popular and decides nothing here.\n",
         *(f"## {caption}\n\n{text}\n" for caption, text in tables(stored()).items()),
     ]
     return "\n".join(parts)

@@ -53,7 +53,7 @@ class Sampled:
     engine: Annotated[Literal["vllm", "transformers"], Option(help="vllm or transformers")] = "vllm"
     threads: Annotated[int, Option(min=1, help="of the CPU, and processes of the grader")] = 1
     portable: Annotated[
-        bool, Option("--portable", help="the same bytes on every x86-64 CPU, at a quarter of the speed")
+        bool, Option("--portable", help="the same bytes on every x86-64 CPU, at about two thirds of the speed")
     ] = False
 
     def evaluation(self) -> "Evaluation":

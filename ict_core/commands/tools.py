@@ -55,9 +55,9 @@ def add_model(
 @command("check", STUDY_GROUP)
 def check(
     study: AnyStudy,
-    files: Annotated[bool, Option("--files", help="the study's files and the folders that they name alone")] = False,
+    files: Annotated[bool, Option("--files", help="only the study's files and the folders that they name")] = False,
 ) -> int:
-    """Check a study's files, then whether this machine can run it; where it cannot, say what to do: status 1."""
+    """Check a study's files, then whether this machine can run it; if it cannot, say what to do (status 1)."""
     from ict_core.config.load import check_sources
     from ict_core.tools.machine_checks import FAULT, check_machine
 
@@ -238,7 +238,7 @@ def explain(
         ),
     ] = None,
     claims: Annotated[
-        Path, Option(help="that claims.json was made by", show_default="the repository's configs/claims.yaml")
+        Path, Option(help="by which claims.json was made", show_default="the repository's configs/claims.yaml")
     ] = CLAIMS,
 ) -> int:
     """Walk from a number in a table or of a claim to its test, runs, samples, checkpoint, configuration and commit."""

@@ -173,7 +173,7 @@ Surrogate = Annotated[Clip | Cispo | DppoTv | KlCov, Field(discriminator="kind")
 
 
 class EntropyBonus(Section):
-    """The mean entropy of the response tokens as a part of the objective, as TRL has it; the coefficient is TRL's.
+    """The mean entropy of the response tokens as a part of the objective; `coefficient` is TRL's `entropy_coef`.
 
     Fixed; or adaptive (Skywork-OR1, arXiv:2505.22312): after each step it rises by `delta` where the mean entropy is at
     most `target`, else it falls, between 0 and 1, and it counts only after a step with so little entropy.

@@ -193,7 +193,7 @@ class StudyFile(Section):
     learning_curve: LearningCurve | None = None  # absent: none
     rollouts_mib: Count | None = None  # keep all training rollouts, at most so many MiB a training; absent: none
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
-    shown: tuple[Name, ...] | None = None  # variants that the figures of a line each show; absent: those of every model
+    shown: tuple[Name, ...] | None = None  # variants in figures of one line each; absent: those that every model has
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
 
     def faults(self) -> Iterator[Fault]:
