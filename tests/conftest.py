@@ -37,7 +37,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterat
     """One line, the last before the counts, that installs all that skipped tests lacked."""
     yield
     if packages := named(report.longrepr for report in terminalreporter.stats.get("skipped", [])):
-        terminalreporter.write_line(f"for the tests that were skipped: {INSTALL} {' '.join(packages)}")
+        terminalreporter.write_line(
+            f"for the tests that were skipped: {INSTALL} {' '.join(packages)} (or: make system)"
+        )
 
 
 @pytest.fixture(scope="session")

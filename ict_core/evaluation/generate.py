@@ -79,10 +79,8 @@ def generate(
     return frame.join(sampled.assign(ids=records.listed(sampled["ids"])))
 
 
-def context_length(
-    model: Path, problems: pd.DataFrame, max_new_tokens: int, key: str = "evaluation.max_new_tokens"
-) -> int:
-    """The longest prompt plus completion that these problems need, in tokens; ``key`` sets ``max_new_tokens``.
+def context_length(model: Path, problems: pd.DataFrame, max_new_tokens: int) -> int:
+    """The longest prompt plus completion that these problems need, in tokens.
 
     Raises:
         TooMuch: it is more than the checkpoint's config allows; the problem is named.
@@ -98,7 +96,7 @@ def context_length(
         row = problems.iloc[lengths.index(longest)]
         raise TooMuch(
             f"{row['benchmark']}, problem {row['problem']}: a prompt of {longest} tokens and "
-            f"{key}: {max_new_tokens} are more than the {most} tokens that the model can hold",
+            f"max_new_tokens: {max_new_tokens} are more than the {most} tokens that the model can hold",
             most - longest,
         )
     return longest + max_new_tokens
@@ -191,7 +189,7 @@ def _stored(folder: Path) -> dict[Request, Completion]:
             frame = records.read_frame(path, _SCHEMA)
         except FileNotFoundError:  # deleted, or set aside by another job
             continue
-        except UserError as error:
+        except (UserError, IsADirectoryError) as error:
             print(f"{error}; set aside as .damaged, its completions are sampled again", file=sys.stderr)
             with contextlib.suppress(FileNotFoundError):
                 path.rename(path.with_suffix(".damaged"))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ict_core.config.inputs import Dtype
+from ict_core.errors import UserError
 from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
 from ict_core.process import vllm_environment
 from ict_core.store.manifests import resolved
@@ -14,6 +15,7 @@ from ict_core.store.manifests import resolved
 vllm_environment.set_environment()
 
 import torch  # noqa: E402
+from transformers import AutoConfig  # noqa: E402
 from vllm import LLM, CompletionOutput, RequestOutput, SamplingParams  # noqa: E402
 from vllm.inputs import tokens_input  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
@@ -44,6 +46,20 @@ OF_A_CPU_ENGINE = (  # that vLLM imports when it makes an engine on the CPU
 )
 
 
+def _check_head_size(model: Path) -> None:
+    """Refuse a checkpoint that vLLM on the CPU ends on in a traceback of its own."""
+    from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
+
+    config = AutoConfig.from_pretrained(model, trust_remote_code=False, local_files_only=True).get_text_config()
+    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    allowed = CPUAttentionBackend.get_supported_head_sizes()
+    if size not in allowed:
+        raise UserError(
+            f"{model}: config.json: heads of {size}, which vLLM does not compute on the CPU; allowed:"
+            f" {', '.join(map(str, allowed))}; `engine: transformers` (`--engine transformers`) takes any"
+        )
+
+
 class VllmEngine(Engine):
     """``vllm.LLM`` with one request a completion, so that every completion has a seed of its own."""
 
@@ -51,6 +67,8 @@ class VllmEngine(Engine):
 
     def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
+        if not torch.cuda.is_available():
+            _check_head_size(model)
         self._llm = LLM(
             model=str(model),
             dtype=dtype,

@@ -139,8 +139,8 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
         raise UserError(f"{file}: {error}") from None
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError) as error:
-        reason = f"{type(error).__name__}: {error}"
+    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
     sizes, tied = checkpoint_sizes(config), "tie_word_embeddings"
     pairs = [(f"architecture.{key}", getattr(model.architecture, key), _SIZES[key], sizes[key]) for key in _SIZES]
@@ -156,7 +156,7 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
         raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+    except Exception as error:
         raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None
     if tokenizer.eos_token_id not in model.stop_ids:
         raise UserError(

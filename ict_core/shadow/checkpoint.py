@@ -107,7 +107,7 @@ def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampl
         UserError: the folder is no checkpoint, names no stop id, or cannot hold prompt and response.
     """
     stops = stop_token_ids(checkpoint)
-    length = context_length(checkpoint, problems, sampling.max_new_tokens, "max_new_tokens")
+    length = context_length(checkpoint, problems, sampling.max_new_tokens)
     engine = load_engine("transformers", checkpoint, length, sampling.threads, "float32")
     assert isinstance(engine, TransformersEngine)
     tokenizer, size = engine.tokenizer, sampling.group_size

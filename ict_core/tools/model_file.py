@@ -8,7 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from ict_core.config.inputs import Architecture
 from ict_core.config.load import load_model
+from ict_core.config.mistakes import faults_of
 from ict_core.config.section import Name
 from ict_core.errors import UserError
 from ict_core.models.fetch import checkpoint_sizes, doubled_start
@@ -67,7 +69,10 @@ def _of_hub(name: str, scratch: Path) -> list[str]:
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
-        raise UserError(f"{name}: there is no such folder, and {text}: {reason}") from None
+        raise UserError(
+            f"{name}: there is no such folder, and {text}: {reason}; name a folder, or set HF_HUB_OFFLINE=1 where the"
+            " cache has the model"
+        ) from None
     card = info.card_data.to_dict() if info.card_data else {}
     licence = card.get("license") or "unknown"
     return ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
@@ -80,9 +85,15 @@ def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
     tokenizer = read_tokenizer(folder)
     try:
         stated = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # the libraries raise whatever a damaged file leads them to
         raise UserError(f"{folder}: config.json cannot be read: {' '.join(str(error).split())}") from None
     config = stated.get_text_config()
+    sizes = checkpoint_sizes(config)
+    try:
+        Architecture.model_validate(sizes)
+    except ValidationError as error:
+        faults = "; ".join(f"{key}: {text}" for key, text in faults_of(error, Architecture))
+        raise UserError(f"{folder}: no model that a study can state ({config.model_type}): {faults}") from None
     stops = {tokenizer.eos_token_id, *_ids(config.eos_token_id)}
     generation = folder / "generation_config.json"
     if generation.exists():
@@ -95,7 +106,7 @@ def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
         remarks.append(f"dtype: the checkpoint has {dtype}; float32 is written")
         dtype = "float32"
     lines = [*where, "architecture:"]
-    lines += [f"  {key}: {value}" for key, value in checkpoint_sizes(config).items()]
+    lines += [f"  {key}: {value}" for key, value in sizes.items()]
     lines += [f"tied_embeddings: {str(bool(config.tie_word_embeddings)).lower()}", f"dtype: {dtype}"]
     lines += [f"stop_ids: {ids}"]
     made = _study_of(folder)

@@ -107,6 +107,11 @@ class Checkpoints:
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder}: a checkpoint that was not finished")
         content = check_files(folder)
+        for file in folder.glob("*.pt"):  # of the optimiser and the scheduler
+            try:
+                torch.load(file, map_location="cpu", weights_only=True, mmap=True)
+            except Exception as error:  # torch raises what it likes
+                raise UserError(f"{file}: torch cannot read it ({type(error).__name__})") from None
         others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
         if others:
             raise _Foreign(f"{folder}: a checkpoint of another training (other {', '.join(others)})")

@@ -99,14 +99,18 @@ def test_what_was_sampled_before_an_engine_died_or_the_job_was_ended_is_not_samp
     pd.testing.assert_frame_equal(found, generate(Fake(), WORD, {"word": 2}, 7, SAMPLING))
 
 
-@pytest.mark.parametrize("damage", ["truncated", "one bit"])
+@pytest.mark.parametrize("damage", ["truncated", "one bit", "a folder"])
 def test_a_damaged_part_is_named_set_aside_and_sampled_anew(tmp_path, capsys, damage):
     run(tmp_path)
     (part,) = tmp_path.rglob("*.parquet")
     whole = part.read_bytes()
-    part.write_bytes(whole[:-20] if damage == "truncated" else whole[:60] + bytes([whole[60] ^ 1]) + whole[61:])
+    if damage == "a folder":
+        part.unlink()
+        part.mkdir()
+    else:
+        part.write_bytes(whole[:-20] if damage == "truncated" else whole[:60] + bytes([whole[60] ^ 1]) + whole[61:])
     assert run(tmp_path)[1:] == (6, 0)
-    assert f"{part}: " in capsys.readouterr().err
+    assert f"{part}" in capsys.readouterr().err
     assert part.with_suffix(".damaged").exists()
     assert run(tmp_path)[1:] == (0, 6)
     assert "set aside" not in capsys.readouterr().err

@@ -1,6 +1,8 @@
 """Both engines sample the model's own distribution, a completion depends on its own seed only, nothing falls back."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -38,6 +40,16 @@ def test_what_an_engine_cannot_load_is_refused(tiny_checkpoint, tmp_path, monkey
     for name in ("transformers", "vllm"):
         with pytest.raises(UserError, match="bfloat16 needs a GPU.* state dtype: float32"):
             load_engine(name, tiny_checkpoint, 160, 1, "bfloat16")
+
+
+@pytest.mark.slow
+def test_a_size_of_heads_that_vllm_lacks_on_the_cpu_is_one_clear_error(tiny_checkpoint, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    shutil.copytree(tiny_checkpoint, tmp_path / "odd")
+    config = json.loads((tmp_path / "odd/config.json").read_text())
+    (tmp_path / "odd/config.json").write_text(json.dumps(config | {"head_dim": 16}))
+    with pytest.raises(UserError, match=r"config\.json: heads of 16.* allowed: 32, 64.*transformers"):
+        load_engine("vllm", tmp_path / "odd", 160, 1, "float32")
 
 
 def test_stop_ids_come_from_the_checkpoint(tiny_checkpoint, tmp_path):

@@ -55,6 +55,25 @@ def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repositor
     assert any("only with a system prompt" in remark for remark in remarks)
 
 
+@pytest.mark.parametrize(("key", "value"), [("intermediate_size", 0), ("num_attention_heads", 3)])
+def test_a_model_that_a_study_cannot_state_gets_no_file(repository, key, value):
+    folder = repository / "checkpoints/tiny"
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {key: value}))
+    with pytest.raises(UserError, match="no model that a study can state") as told:
+        model_file(str(folder), "odd", repository)
+    assert str(told.value).count("\n") == 0 and not (repository / "configs/models/odd.yaml").exists()
+
+
+def test_a_damaged_configuration_is_one_line(repository):
+    folder = repository / "checkpoints/tiny"
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": None}))
+    with pytest.raises(UserError, match="config.json cannot be read") as told:
+        model_file(str(folder), "odd", repository)
+    assert str(told.value).count("\n") == 0
+
+
 def starting(folder):
     """The tokenizer puts its start token before every text, as Llama's and Gemma's do, and its template writes it."""
     file = folder / "tokenizer.json"

@@ -21,6 +21,7 @@ from ict_core.process import numerics
 from ict_core.process.machine import hardware_class
 from ict_core.store import records
 from ict_core.store.layout import TrainFiles
+from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
 from ict_core.training._resume import Checkpoints, origin
 from ict_core.training.learning_curve import HeldOut
 from ict_core.training.run import TrainingRun, train_run
@@ -158,10 +159,22 @@ def changed(name, change):
     return lambda checkpoint: (checkpoint / name).write_bytes(change((checkpoint / name).read_bytes()))
 
 
+def resealed(name, data):
+    """A file that torch refuses, and a manifest that says it is as it was written."""
+
+    def harm(checkpoint):
+        (checkpoint / name).write_bytes(data)
+        content = read_manifest(checkpoint / "manifest.json")
+        write_manifest(checkpoint / "manifest.json", content | {"files": file_hashes(checkpoint)})
+
+    return harm
+
+
 HARMS = {
     "shards/optimizer: its bytes": changed("shards/optimizer", lambda data: data[:-1]),
     "weights: no such file": lambda checkpoint: (checkpoint / "weights").unlink(),
     "not finished": lambda checkpoint: (checkpoint / "manifest.json").unlink(),
+    "optimizer.pt: torch cannot read it": resealed("optimizer.pt", b"no file of torch"),
     "manifest.json: ": changed("manifest.json", lambda data: data[:-20]),
     "manifest.json:": changed("manifest.json", lambda data: data.replace(b'"seconds": 1', b'"seconds": 3')),
 }
