@@ -62,7 +62,7 @@ def check_weights(folder: Path) -> None:
 def _read(auto: Any, folder: Path, what: str, options: dict[str, Any]) -> Any:
     try:
         return auto.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **options)
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except Exception as error:  # the libraries raise whatever a damaged file leads them to
         raise UserError(
             f"{folder}: the checkpoint's {what} cannot be read: {type(error).__name__}: "
             f"{' '.join(str(error).split())}; allowed: Hugging Face format, safetensors weights, no code of its own"
