@@ -64,7 +64,7 @@ def _declared(record: Mapping[str, Any] | None) -> Finding:
     if after is None:
         because = "a run's commit is not in the repository" if record else "the manifest does not record it"
         return Finding(DECLARED, _ALL, what, outcome=UNKNOWN, because=because)
-    return Finding(DECLARED, _ALL, what, outcome=BEFORE, because=f"commit {record['commit'][:12]}")
+    return Finding(DECLARED, _ALL, what, outcome=BEFORE, because="by the commit in manifest.json")
 
 
 def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:

@@ -169,6 +169,7 @@ def sentence(text: str) -> Figure:
     axis = figure.subplots()
     axis.set_axis_off()
     axis.text(0.5, 0.5, textwrap.fill(text, 58), transform=axis.transAxes, ha="center", va="center")
+    figure.set_label(text)
     return figure
 
 

@@ -28,14 +28,14 @@ WIDEST = 0.5  # of a doubling of k: over all of them
 
 
 def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    """Each variant's mean over seeds as a line, on it its intervals as bars and each run as a dot; base as a line."""
+    """Each variant's mean over seeds as a line, near it its intervals as bars and each run as a dot; base as a line."""
     trained = [v for v in variants if v != BASE]
     shifts = side_by_side(len(trained), min(SPREAD, WIDEST / max(len(trained), 1)))
     for variant in variants:
         arm = runs[runs["variant"] == variant]
         look, mean = style(variant), arm.groupby("k")["value"].mean()
         shift = 1.0 if variant == BASE else 2 ** shifts[trained.index(variant)]
-        axis.plot(mean.index * shift, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
+        axis.plot(mean.index, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
         if variant != BASE:
             level = levels[levels["variant"] == variant]
             axis.vlines(level["k"] * shift, 100 * level["low"], 100 * level["high"], look.colour, lw=1.6, alpha=0.3)

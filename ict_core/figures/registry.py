@@ -45,6 +45,14 @@ def reads(name: str) -> list[str]:
     return [*inputs, *(frame for frame, read in of_the_note.items() if read)]
 
 
+def sentence_of(figure: Path) -> str | None:
+    """Why nothing is drawn in a PNG that `figures.write` made, as `panels.sentence` says; None of one with data."""
+    from PIL import Image
+
+    with Image.open(figure) as image:
+        return image.info.get("Description")
+
+
 def draw(name: str, study: "Stored") -> "Figure":
     """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
 

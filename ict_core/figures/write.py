@@ -20,7 +20,7 @@ def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
     """Write <name>.pdf and <name>.png into the folder `out`; each appears whole or not at all.
 
     The figure gets the note at its foot and a fixed layout. The same figure gives the same bytes: the files carry no
-    date and no software version.
+    date and no software version. Where nothing is drawn the PNG's description says why (`registry.sentence_of`).
     """
     paths = {ending: out / f"{name}.{ending}" for ending in _METADATA}
     with rc_context(RC):
@@ -32,6 +32,7 @@ def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
             left, bottom, width, height = (round(side, 6) for side in axis.get_position(original=True).bounds)
             axis.set_position((left, bottom, width, height))
         for ending, path in paths.items():
+            said = {"Description": str(figure.get_label())} if figure.get_label() and ending == "png" else {}
             with appearing(path) as partial:
-                figure.savefig(partial, format=ending, dpi=DPI, metadata=_METADATA[ending])
+                figure.savefig(partial, format=ending, dpi=DPI, metadata=_METADATA[ending] | said)
     return list(paths.values())

@@ -10,7 +10,7 @@ import pandas as pd
 from ict_core.config.tuning import rate_of
 from ict_core.errors import UserError
 from ict_core.evidence.stored import Settings, Stored, mixture_note, words
-from ict_core.figures.registry import FIGURES, figures_of
+from ict_core.figures.registry import FIGURES, figures_of, sentence_of
 from ict_core.markdown import markdown_table
 from ict_core.report.answer import answer, main_figure
 from ict_core.report.claims import estimate_text, stored_claims
@@ -189,8 +189,9 @@ def write_report(stored: Path, results: Path) -> None:
     parts = [first, all_claims.replace("# Claims", "## Claims", 1)]
     parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
     for name, figure in figures_of(settings.whole).items():
-        image = files.figure(name, "png").relative_to(results)
-        parts.append(f"## {figure.title}\n\n{figure.caption}\n\n![{figure.title}]({image})\n")
+        image = files.figure(name, "png")
+        shown = f"{figure.caption}\n\n![{figure.title}]({image.relative_to(results)})"
+        parts.append(f"## {figure.title}\n\n{sentence_of(image) or shown}\n")
     folder = files.paper.relative_to(results)
     page_of_paper = _text(files.paper_page).replace("\n## ", "\n### ").replace("](figure-", f"]({folder}/figure-")
     parts.append(page_of_paper.replace(f"# {settings.name}: the", "## The", 1))

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ict_core.errors import UserError
-from ict_core.figures.registry import FIGURES
+from ict_core.figures.registry import FIGURES, sentence_of
 from ict_core.report.page import MARKS, folded, page
 from ict_core.report.tokens import OTHER_FIGURES
 from ict_core.store.files import appearing, write_text
@@ -49,7 +49,7 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
 
 def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
     """File, title and HTML of every page."""
-    drawn = sorted((results / "figures").glob("*.png"))
+    drawn = sorted(file for file in (results / "figures").glob("*.png") if sentence_of(file) is None)
     for name, title in _TEXTS.items():
         if (file := results / name).exists():
             text = re.sub(r"\A# .*\n", "", _plain(file.read_text("utf-8")))
@@ -67,7 +67,7 @@ def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
             for file in drawn
         ]
         images = {file.name: file.read_bytes() for file in drawn}
-        yield "figures.html", "Figures", page("Figures", "\n\n".join(["# Figures", *parts]), images)
+        yield "figures.html", "Figures", page("Figures", "\n\n".join(["# Figures", MARKS, *parts]), images)
     for file in sorted(results.rglob("*.html")):
         place = file.relative_to(results).as_posix()
         if place not in _MADE:
