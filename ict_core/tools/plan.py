@@ -110,11 +110,21 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
             "GPUs are not counted.\n"
         )
     if untimed:
-        parts.append(f"{untimed} jobs have no time: no such job has finished there.\n")
+        limits = _limits(study, {kind: number for kind, number in jobs.items() if kind[:2] not in mean})
+        parts.append(f"{untimed} jobs have no time: no such job has finished there.{limits}\n")
     if more := study.later_in_words():
         parts.append(f"Not counted: {more}.\n")
     parts += filter(None, [_disk_of_checkpoints(study, jobs, cores), _disk_of_rollouts(study, jobs)])
     return "\n".join(parts)
+
+
+def _limits(study: Study, jobs: Mapping[Kind, int]) -> str:
+    """The hours that these jobs may take at most, by their models' files; empty where none states hardware."""
+    keys, most = {"train": "train_hours", "generate": "generate_hours"}, 0.0
+    for kind, number in jobs.items():
+        if kind.rule in keys and (hardware := study.models[kind.model].hardware):
+            most += number * getattr(hardware, keys[kind.rule])
+    return f" Their models' limits ({', '.join(keys.values())}) allow {most:,.0f} hours in all." if most else ""
 
 
 def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> str:
@@ -132,7 +142,8 @@ def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> 
     return (
         f"Checkpoints of the trainings that run at a time on {cores} core(s) take at most about "
         f"{under_way / 1e9:,.0f} GB (`checkpoints_kept: {training.checkpoints_kept}`) and go when a training ends. "
-        f"All trainings write {written / 1e9:,.0f} GB of them.\n"
+        f"All trainings write {written / 1e9:,.0f} GB of them and read them again once, for their hashes: at 1 GB/s"
+        f" {2 * written / 3.6e12:,.1f} hours.\n"
     )
 
 

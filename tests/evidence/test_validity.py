@@ -131,7 +131,7 @@ def test_the_smallest_difference_found_is_that_of_the_family_after_its_correctio
     ("record", "outcome", "because"),
     [
         (None, "not known", "the manifest does not record it"),
-        ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": []}, "before the runs", f"commit {'a' * 12}"),
+        ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": []}, "before the runs", "manifest.json"),
         ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": ["s.yaml"]}, "declared after the runs", "s.yaml"),
         ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": None}, "not known", "a run's commit"),
     ],

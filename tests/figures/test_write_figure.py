@@ -3,8 +3,8 @@ import re
 import figure_frames
 import pytest
 
-from ict_core.figures.panels import draw_note
-from ict_core.figures.registry import FIGURES
+from ict_core.figures.panels import draw_note, sentence
+from ict_core.figures.registry import FIGURES, sentence_of
 from ict_core.figures.write import write
 
 VARIANTS = ["grpo", "ict-10", "ict-20"]
@@ -33,6 +33,12 @@ def test_files_carry_no_date_and_no_software_and_embed_their_fonts(frames, tmp_p
     assert b"CreationDate" not in pdf and b"atplotlib" not in pdf and b"atplotlib" not in png
     assert b"/FontFile2" in pdf and not re.search(rb"/Subtype\s*/Type3", pdf)
     assert png.startswith(b"\x89PNG")
+
+
+def test_a_figure_without_data_is_known_by_its_file(frames, tmp_path):
+    _, with_data = write(drawn("reward", frames), "reward", tmp_path)
+    _, without = write(sentence("Nothing was run."), "none", tmp_path)
+    assert (sentence_of(with_data), sentence_of(without)) == (None, "Nothing was run.")
 
 
 @pytest.mark.parametrize("name", FIGURES)

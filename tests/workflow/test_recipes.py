@@ -25,15 +25,20 @@ NEARLY_EVEN = 0.0028  # an untrained model gives each of its 352 tokens about 1 
 
 @pytest.fixture
 def copy(tmp_path) -> Copy:
-    """With its tests, as a reader has them."""
+    """With its tests, pages and scripts, as a reader has them."""
     copy = Copy(tmp_path)
     ignored = shutil.ignore_patterns("__pycache__", ".*")
-    shutil.copytree(REPOSITORY / "tests", copy.folder / "tests", ignore=ignored)
+    for folder in ("tests", "docs", "scripts"):
+        shutil.copytree(REPOSITORY / folder, copy.folder / folder, ignore=ignored)
     return copy
 
 
+PAGES = "tests/test_docs.py -k every_variant", "tests/test_site.py -k reference"
+
+
 def test_add_a_method(copy, tiny_checkpoint):
-    done = follow(copy, *steps("Add a method"), "ruff check ict_core tests", "ruff format --check ict_core tests")
+    checks = ("ruff check ict_core tests", "ruff format --check ict_core tests")
+    done = follow(copy, *steps("Add a method"), *checks, *(f"pytest -q {tests}" for tests in PAGES))
     assert "try-method: 6 cells to train" in done.stdout
     methods = 2 + len(load_study(REPOSITORY / "configs/studies/rules.yaml").grid[0].methods)
     cells = f"rules: {methods * (2 * 12 + 3 * 2)} cells to train, {methods * 3 * 2} of them to choose learning rates by"

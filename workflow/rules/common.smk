@@ -60,10 +60,9 @@ IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
 
 def say_few(record):
-    """Print how many files `all` gathers, not their list, which would hide the last lines of a run."""
+    """Print how many files a job gathers, not a list of many, which would hide the last lines of a run."""
     if (
         hasattr(record, "rule_name")
-        and not record.output
         and len(getattr(record, "input", [])) > 20
     ):
         record.input = [f"{len(record.input)} files"]
