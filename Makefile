@@ -22,7 +22,7 @@ named = $(PYTHON) -c 'import os, runpy, sys; name, file = os.environ["STUDY"], s
     sys.exit(allowed and f"make: STUDY: {name!r} is not allowed; allowed: {allowed}")'
 
 .DEFAULT_GOAL := help
-.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz mutants mutation survive gpu-check versions logs site release lock clean
+.PHONY: help env system reproduce same quick figures tokens reference test everything lint fast fuzz mutants mutation survive gpu-check versions logs site release publish lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1 \2/p' $(MAKEFILE_LIST) | while read -r name text; do \
@@ -154,7 +154,10 @@ TWINE := twine==6.2.0
 release: env  ## build and check sdist and wheel of this version in dist/, and say what publishing needs
 	$(PYTHON) -m venv --clear .venv-release
 	.venv-release/bin/pip install --quiet --disable-pip-version-check $(TWINE)
-	$(BIN)/python scripts/release.py .venv-release/bin/twine
+	$(BIN)/python scripts/release.py .venv-release/bin/twine $(PUBLISH)
+
+publish: PUBLISH = --publish
+publish: release  ## the same, then tag this version, push the tag and upload to PyPI
 
 lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
 	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh

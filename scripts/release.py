@@ -5,6 +5,7 @@ empty "Unreleased".
 """
 
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,9 @@ PUBLISHING = """\
 {files} are built and checked. To publish version {version}:
 
   1. `.ci/run` is green on this commit, {commit}.
-  2. git tag --annotate v{version} --message 'Version {version}' && git push origin v{version}
-  3. An account on PyPI that owns the project ict-core, with a token in TWINE_PASSWORD (TWINE_USERNAME=__token__):
-     {twine} upload {files}
+  2. An account on PyPI that owns the project ict-core, with a token in TWINE_PASSWORD (TWINE_USERNAME=__token__).
+  3. `make publish` builds and checks them again, then runs
+{commands}
   4. The section {version} of CHANGELOG.md is the text of the release on GitHub."""
 
 
@@ -56,16 +57,26 @@ def build(out: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Check, build, check what is built by the program that is named, and tell what is left to do."""
-    stated, twine = version(), sys.argv[1]
+    """Check, build, check what is built, and say what is left to do, or with --publish do it."""
+    stated, twine, *publish = version(), *sys.argv[1:]
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout:
         sys.exit("git: changes are not committed; allowed: a clean checkout")
     files = build(ROOT / "dist")
     subprocess.run([*twine.split(), "check", "--strict", *map(str, files)], check=True)
+    commands = [
+        [*git, "tag", "--annotate", f"v{stated}", "--message", f"Version {stated}"],
+        [*git, "push", "origin", f"v{stated}"],
+        [*twine.split(), "upload", *map(str, files)],
+    ]
+    if publish == ["--publish"]:
+        for command in commands:
+            subprocess.run(command, check=True)
+        return
     commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout
     shown = " ".join(str(file.relative_to(ROOT)) for file in files)
-    print(PUBLISHING.format(files=shown, version=stated, commit=commit.strip(), twine=twine))
+    lines = "\n".join(f"       {shlex.join(command)}" for command in commands)
+    print(PUBLISHING.format(files=shown, version=stated, commit=commit.strip(), commands=lines))
 
 
 if __name__ == "__main__":

@@ -141,3 +141,28 @@ def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed,
     command = ("compare", str(REPOSITORY / "tests/comparison/logs" / logs), *options)
     told = ran(installed, "ict", *command)
     assert f"{problems} problems" in told and ran(installed, "python", "-c", code, *command) == told
+
+
+@pytest.mark.slow
+def test_publishing_tags_the_version_pushes_the_tag_and_uploads_what_was_built(tmp_path):
+    """In a clone whose origin is an empty repository, with a program in twine's place that notes what it is given."""
+    clone, origin, twine = tmp_path / "clone", tmp_path / "origin.git", tmp_path / "twine"
+    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
+    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(clone)], check=True)
+    subprocess.run([*git, "remote", "set-url", "origin", str(origin)], check=True)
+    for key, value in (("user.name", "a"), ("user.email", "a@b")):
+        subprocess.run([*git, "config", key, value], check=True)
+    changes = clone / "CHANGELOG.md"
+    text = re.sub(r"(?s)(## \[Unreleased\]\n).*?(?=^## \[)", r"\1\n", changes.read_text(), flags=re.MULTILINE)
+    changes.write_text(text)
+    subprocess.run([*git, "commit", "--quiet", "--all", "--allow-empty", "--message", "A release"], check=True)
+    twine.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n')
+    twine.chmod(0o755)
+    subprocess.run([sys.executable, "scripts/release.py", str(twine), "--publish"], cwd=clone, check=True)
+    tags = subprocess.run(["git", "-C", str(origin), "tag"], capture_output=True, text=True, check=True).stdout
+    stated = tomllib.loads((clone / "pyproject.toml").read_text())["project"]["version"]
+    assert tags == f"v{stated}\n"
+    checked, uploaded = (tmp_path / "calls").read_text().splitlines()
+    assert checked.startswith("check --strict ") and uploaded.startswith("upload ")
+    assert checked.split()[2:] == uploaded.split()[1:] and ".whl" in uploaded and ".tar.gz" in uploaded
