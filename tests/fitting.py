@@ -4,8 +4,9 @@ from pathlib import Path
 
 WIDTHS = (390, 1280)
 
-# Everything folded is opened. A table may be wider than its box where the box scrolls; an image has a size; a text that
-# is in sight is hit by a click in its middle, so nothing lies on it.
+# Everything folded is opened. On a telephone a table may be wider than its box where the box scrolls; an image is not
+# shrunk to less than half its size, so that its text can be read; a text that is in sight is hit by a click in its
+# middle, so nothing lies on it.
 _MEASURE = """() => {
   document.querySelectorAll('details').forEach(one => one.open = true);
   const width = document.documentElement.clientWidth, found = [];
@@ -18,7 +19,11 @@ _MEASURE = """() => {
     if (box.width && box.right > width + 1 && box.left < width && !inBox(one)) told('cut', one);
   }
   for (const one of document.images)
-    if (!one.naturalWidth || one.getBoundingClientRect().width < 100) told('empty', one);
+    if (!one.naturalWidth || one.getBoundingClientRect().width < Math.min(600, one.naturalWidth / 2))
+      told(one.naturalWidth ? 'small' : 'empty', one);
+  for (const one of width > 600 ? document.querySelectorAll('table') : [])
+    for (let up = one; up; up = up.parentElement)
+      if (scrolls(up) && up.scrollWidth > up.clientWidth + 1) told('scrolls', one);
   const texts = [...document.querySelectorAll('h1, h2, p, td, summary, figcaption, .t')].filter(one =>
     one.textContent.trim() && one.checkVisibility() && one.getClientRects().length);
   const step = Math.max(1, Math.floor(texts.length / 150));

@@ -28,7 +28,8 @@ font-variant-numeric:tabular-nums;display:block;overflow-x:auto;margin:.75rem 0;
 th{border-bottom:1px solid #333;font-weight:600;text-align:left}
 th,td{padding:.25rem .6rem;vertical-align:top}
 tbody tr+tr td{border-top:1px solid #e3e3e3}
-@media(max-width:600px){thead{display:none}table,tbody,tr{display:block;width:auto}tr{padding:.35rem 0}\
+.wide{font-size:12px}.wide th,.wide td{padding:.25rem .3rem}
+@media(max-width:600px){p:has(>img){overflow-x:auto}p>img{max-width:none;width:40rem}thead{display:none}table,tbody,tr{display:block;width:auto}tr{padding:.35rem 0}\
 tbody tr+tr{border-top:1px solid #ccc}td:empty{display:none}td{display:inline-block;border:0!important;\
 padding:0 1rem .15rem 0;max-width:100%;text-align:left!important}\
 td::before{content:attr(data-head);display:block;font-size:12px;color:#666}}
@@ -41,6 +42,7 @@ def folded(summary: str, markdown: str) -> str:
     return f"<details><summary>{summary}</summary>\n\n{markdown.rstrip()}\n\n</details>\n"
 
 
+_MANY_COLUMNS = 11
 _FOLD = re.compile("<p>&lt;details&gt;&lt;summary&gt;(.*?)&lt;/summary&gt;</p>")
 _FOLD_END = "<p>&lt;/details&gt;</p>"
 
@@ -66,11 +68,18 @@ def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyTy
 
 
 def _name_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell of a table its column's heading, which stands above it where the window is narrow."""
+    """Give each cell of a table its column's heading, which stands above it where the window is narrow.
+
+    A table of many columns is set in smaller print, so that a wide window shows it whole.
+    """
     heads: list[str] = []
-    column = 0
+    column, table = 0, Token("table_open", "table", 1)
     for token, content in zip(tokens, tokens[1:], strict=False):
-        if token.type in ("thead_open", "tr_open"):
+        if token.type == "table_open":
+            table = token
+        elif token.type == "thead_close" and len(heads) > _MANY_COLUMNS:
+            table.attrSet("class", "wide")
+        elif token.type in ("thead_open", "tr_open"):
             heads, column = [] if token.type == "thead_open" else heads, 0
         elif token.type == "th_open":
             heads.append("".join(part.content for part in content.children or []))
