@@ -154,6 +154,18 @@ def test_a_checkpoint_has_float32_weights_and_two_moments_of_what_is_trained(min
     assert checkpoint_bytes(replace(paper, training=none), "qwen2.5-0.5b") == checkpoint_bytes(mini, "mini-s") == 0
 
 
+def test_jobs_without_a_time_are_bounded_by_the_limits_of_their_models(mini):
+    paper = load_study(STUDIES / "paper.yaml")
+    jobs = {Kind("train", "qwen2.5-0.5b", 1): 2, Kind("generate", "qwen2.5-7b", 1): 3, Kind("data", "", 1): 1}
+    of = {name: paper.models[name].hardware for name in ("qwen2.5-0.5b", "qwen2.5-7b")}
+    most = 2 * of["qwen2.5-0.5b"].train_hours + 3 * of["qwen2.5-7b"].generate_hours
+    assert f"allow {most:,.0f} hours in all" in plan_page(paper, jobs, {}, REFERENCE, 1)
+    timed = {("train", "qwen2.5-0.5b"): [1.0]}
+    rest = 3 * of["qwen2.5-7b"].generate_hours
+    assert f"allow {rest:,.0f} hours in all" in plan_page(paper, jobs, timed, REFERENCE, 1)
+    assert "allow" not in plan_page(mini, JOBS, {}, REFERENCE, 1)
+
+
 def test_checkpoints_take_the_disk_of_what_runs_at_a_time_and_one_more_each(mini):
     paper = load_study(STUDIES / "paper.yaml")
     jobs = {Kind("train", "qwen2.5-0.5b", 8): 10, Kind("train", "qwen2.5-7b", 32): 1}
