@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("site") / "made"
-    assert main(["site", "mini", str(out)]) == 0
+    assert main(["site", "mini-again", str(out)]) == 0
     return out
 
 
@@ -30,10 +30,10 @@ def test_the_index_links_every_page_and_every_page_the_index(site):
 
 
 def test_the_pages_have_the_studys_numbers_and_figures(site):
-    answer = (ROOT / "results/reference/mini/answer.md").read_text()
+    answer = (ROOT / "results/reference/mini-again/answer.md").read_text()
     gate = re.search(r"\| replica \|.*?\| ([\d.]+ \[.*?\]) \|", answer)[1]
     assert gate in (site / "index.html").read_text()
-    stored = list((ROOT / "results/reference/mini/figures").glob("*.png"))
+    stored = list((ROOT / "results/reference/mini-again/figures").glob("*.png"))
     figures = [path for path in stored if sentence_of(path) is None]
     assert 0 < len(figures) < len(stored)  # of those without data nothing is shown
     drawn = (site / "figures.html").read_text()
@@ -42,7 +42,7 @@ def test_the_pages_have_the_studys_numbers_and_figures(site):
     tables = (site / "tables.html").read_text()
     assert all(
         f"(<code>{path.stem}</code>)</summary>" in tables
-        for path in (ROOT / "results/reference/mini/tables").glob("*.md")
+        for path in (ROOT / "results/reference/mini-again/tables").glob("*.md")
     )
 
 
