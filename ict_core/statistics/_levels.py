@@ -1,11 +1,12 @@
 """The level of every method with its intervals, for new problems and for these."""
 
 from collections.abc import Mapping
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics.arms import Arm, Arms, VariantsByModel, difference, each_arm
+from ict_core.statistics.arms import Arm, Arms, VariantsByModel, difference
 from ict_core.statistics.intervals import Estimate, over_problems, over_runs, two_way_level, wilson
 from ict_core.statistics.schemas import AVERAGE, BASE, GAIN, LEVELS
 
@@ -43,9 +44,11 @@ def level_frame(
     problem of a (model, variant, benchmark) has one graded sample, as in `one_sample`; "none" without spread. The gain
     is the difference from the base model, paired by it.
     """
+    shown = [(model, variant) for model, variants in variants_by_model.items() for variant in variants]
     rows = []
-    for model, variant, metric, arm in each_arm(arms, variants_by_model):
-        over_base = _over_base(arm, arms[metric].get((model, BASE)))
+    for (model, variant), (metric, by_variant) in product(shown, arms.items()):
+        arm = by_variant[model, variant]
+        over_base = _over_base(arm, by_variant.get((model, BASE)))
         for benchmark in arm.benchmarks:
             level, interval = _interval(arm, benchmark, (model, variant, benchmark) in one_sample)
             seeds = over_runs(arm.runs(benchmark)).of_share()

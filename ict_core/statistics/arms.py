@@ -1,6 +1,6 @@
 """Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,14 +85,6 @@ class Arm:
 
 Arms = dict[tuple[str, str], Arm]  # by model and variant
 VariantsByModel = Mapping[str, list[str]]  # of each model its variants in the order in which they are shown
-
-
-def each_arm(arms: Mapping[str, Arms], variants_by_model: VariantsByModel) -> Iterator[tuple[str, str, str, Arm]]:
-    """Model, variant, metric and arm of every shown variant, from the arms of each metric."""
-    for model, variants in variants_by_model.items():
-        for variant in variants:
-            for metric, by_variant in arms.items():
-                yield model, variant, metric, by_variant[model, variant]
 
 
 def arms_of(
