@@ -12,7 +12,7 @@ from ict_core.statistics.schemas import AVERAGE, BASE, GAIN, LEVELS
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
-    """The interval for new problems and how it was made, one of `INTERVALS`."""
+    """The interval for new problems and how it was made, as `LEVELS` has it."""
     blocks = arm.of(benchmark)
     if len(arm.seeds) > 1:
         level, name = two_way_level(blocks), "two-way"

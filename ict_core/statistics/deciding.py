@@ -26,7 +26,6 @@ BETTER, WORSE, EQUIVALENT = "better", "worse", "equivalent"  # what is found
 NOT_CONFIRMED = "not confirmed"  # or why nothing is: p is below ALPHA, and above it once corrected
 NONE_SEEN = "none seen"  # neither; `detectable` says what would have been found
 NO_SPREAD, IDENTICAL, ONE_SEED = "no spread", "identical", "one seed"
-VERDICTS = (BETTER, WORSE, EQUIVALENT, NOT_CONFIRMED, NONE_SEEN, NO_SPREAD, IDENTICAL, ONE_SEED)
 
 SUPPORTED, CONTRADICTED = "supported", "contradicted"
 NOT_RESOLVED, NOT_TESTED = "not resolved", "not tested in this study"

@@ -23,16 +23,14 @@ def _columns(kind: str, *names: str) -> dict[str, str]:
 
 
 _CELL = {"model": "str", "variant": "str", "seed": "int"}
-_LEVEL = _columns("str", "model", "variant", "benchmark", "metric")
 _OVER_SEEDS = {"mean": "float", "low": "float", "high": "float", "seeds": "int"}  # of over_seeds
 
 RUNS = {**_CELL, "benchmark": "str", "metric": "str", "value": "float"}
 GAIN = ("gain", "gain_low", "gain_high")  # variant - base model with t over seeds: described, in no test's family
-INTERVALS = ("two-way", "problems", "wilson", "none")  # how a level's interval was made
 LEVELS = {
-    **_LEVEL,
+    **_columns("str", "model", "variant", "benchmark", "metric"),
     **_columns("float", "mean", "low", "high", "df"),  # the interval for new runs on new problems
-    "interval": "str",
+    "interval": "str",  # how it was made: two-way, problems, wilson, none
     **_columns("float", "seeds_low", "seeds_high"),  # for new runs on these problems: t over seeds
     **_columns("int", "seeds", "problems"),
     **_columns("float", *GAIN),
@@ -55,7 +53,7 @@ CONTRASTS = {
     "detectable": "float",  # the smallest difference found with the declared power
     "seeds_needed": "float",  # to find a difference of the margin with that power
     "seeds_needed_seen": "float",  # to find one as large as was seen
-    "verdict": "str",  # one of deciding.VERDICTS
+    "verdict": "str",  # one of those that begin `deciding.py`
 }
 QUANTITIES = {**_CELL, "quantity": "str", "value": "float"}  # of evidence.measures
 QUANTITY_MEANS = {**_columns("str", "model", "variant", "quantity"), **_OVER_SEEDS}
