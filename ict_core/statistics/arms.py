@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics.metrics import covers, metric_values, metrics_of, samples_needed
-from ict_core.statistics.pairing import cell_name, shared_seeds
+from ict_core.statistics.pairing import place_of, shared_seeds
 from ict_core.statistics.schemas import AVERAGE, RUNS
 from ict_core.store.layout import cell_folder
 
@@ -131,8 +131,7 @@ def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
     ):
         if short.any():
             row = scores[short].iloc[0]
-            place = f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}"
-            raise UserError(f"scores: {place}: {row['sampled']} {fault}")
+            raise UserError(f"scores: {place_of(row)}: {row['sampled']} {fault}")
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:

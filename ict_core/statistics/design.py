@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics.pairing import cell_name
+from ict_core.statistics.pairing import place_of
 from ict_core.statistics.schemas import BASE, CELL
 from ict_core.store.layout import base_number, cell_folder
 from ict_core.store.records import STATUSES, STATUSES_GRADED
@@ -92,5 +92,4 @@ def _counts(scores: pd.DataFrame, design: Design) -> Iterator[str]:
         ("truncated > sampled", "truncated is {truncated}; allowed: at most {sampled}"),
     ):
         for _, row in rows.query(condition)[:1].iterrows():
-            place = f"{cell_name(row)}, problem {row['problem']} of {row['benchmark']}"
-            yield f"{place}: {fault.format(**row)}"
+            yield f"{place_of(row)}: {fault.format(**row)}"

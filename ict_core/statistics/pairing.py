@@ -10,9 +10,9 @@ from ict_core.statistics.schemas import AVERAGE, BASE
 from ict_core.store.layout import cell_folder
 
 
-def cell_name(cell: pd.Series) -> str:
-    """model/variant/seed-n of a row that has these columns."""
-    return cell_folder(cell["model"], cell["variant"], cell["seed"])
+def place_of(row: pd.Series) -> str:
+    """The cell, model/variant/seed-n, and the problem of a row of scores."""
+    return f"{cell_folder(row['model'], row['variant'], row['seed'])}, problem {row['problem']} of {row['benchmark']}"
 
 
 def shares_kept(variants: Sequence[str], percents: Mapping[str, float]) -> dict[str, tuple[str, float]]:
