@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
-from ict_core.config.study import trials
+from ict_core.config.study import Study, trials
+from ict_core.config.study_file import Cell
 from ict_core.config.tuning import rate_of
 from ict_core.errors import UserError
 from ict_core.evidence.cells import NONE, Counted, check_again, check_inputs
@@ -18,17 +19,13 @@ from ict_core.store.declared import declared
 from ict_core.store.layout import LEARNING_CURVE, StudyFiles, cell_folder
 from ict_core.store.manifests import read_manifest, write_manifest
 
-if TYPE_CHECKING:
-    from ict_core.config.study import Study
-    from ict_core.config.study_file import Cell
-
 # keys of a job's manifest that the study's has otherwise, or not at all
 _APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
 
 
 def collect(
     results: Path,
-    of: "Study",
+    of: Study,
     cells: Counted = NONE,
     regraded: Path | None = None,
     declaring: Sequence[Path] = (),
@@ -55,10 +52,10 @@ def collect(
     check_again(of, study, cells.again)
     check_inputs(of, study, cells.cells)
 
-    def outcome(cell: "Cell") -> Outcome:
+    def outcome(cell: Cell) -> Outcome:
         return cells.outcome(cell, study, graded)
 
-    def scores(cells: Sequence["Cell"]) -> pd.DataFrame:
+    def scores(cells: Sequence[Cell]) -> pd.DataFrame:
         frames = [pd.DataFrame(columns=list(records.SCORES))] if not cells else []
         for cell in cells:
             scored = outcome(cell).frame("scores")
@@ -93,7 +90,7 @@ def collect(
     write_manifest(graded.manifest, merged if told is None else merged | {"declared": told})
 
 
-def _manifests(study: StudyFiles, of: "Study", outcome: Callable[["Cell"], Outcome]) -> Iterable[dict[str, Any]]:
+def _manifests(study: StudyFiles, of: Study, outcome: Callable[[Cell], Outcome]) -> Iterable[dict[str, Any]]:
     """Every job's manifest with its cell, in the order of the path of the data."""
     choices = {arm: read_manifest(study.chosen_rate(*arm)) for arm in of.tuned_arms()}
     made = [*of.all_bases(), *of.trained_cells()]
@@ -199,6 +196,6 @@ def count_grades(grades: pd.DataFrame) -> pd.DataFrame:
     return counts.assign(n=counts[list(records.STATUSES_GRADED)].sum(axis=1))
 
 
-def score_grades(grades: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+def score_grades(grades: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     """The scores of one cell, a frame of ``records.SCORES``, by :func:`count_grades` of its ``records.GRADES``."""
     return count_grades(grades).assign(**cell._asdict())[list(records.SCORES)]

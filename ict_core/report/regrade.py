@@ -3,10 +3,11 @@
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ict_core.config.study import Study
+from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
 from ict_core.evidence.collect import collect, count_grades
 from ict_core.statistics.metrics import pass_at_k
@@ -15,10 +16,6 @@ from ict_core.store.files import appearing, write_text
 from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.tables.write import csv
-
-if TYPE_CHECKING:
-    from ict_core.config.study import Study
-    from ict_core.config.study_file import Cell
 
 _UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the frames that hold no grade of a completion
 NOTE = "Its answers were graded anew, after it was run."
@@ -64,7 +61,7 @@ def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
     return values.groupby(known["benchmark"], sort=False).mean()
 
 
-def regrade(study: "Study", results: Path, out: Path, stored: bool) -> None:
+def regrade(study: Study, results: Path, out: Path, stored: bool) -> None:
     """Compare the grades in ``out``, of cells graded anew, with the study's own: writes ``flips`` and ``changes``.
 
     Where ``stored``, also all that the evidence is made from, with the new scores, which takes every cell graded anew
@@ -91,11 +88,11 @@ def regrade(study: "Study", results: Path, out: Path, stored: bool) -> None:
     print(f"{len(answers)} verdicts flipped in {len(cells)} cells; see {after.flips} and {after.changes}")
 
 
-def _with_cell(frame: pd.DataFrame, cell: "Cell") -> pd.DataFrame:
+def _with_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return pd.concat([pd.DataFrame([cell] * len(frame), columns=cell._fields), frame], axis=1)
 
 
-def _bring_over(study: "Study", before: StudyFiles, after: StudyFiles) -> None:
+def _bring_over(study: Study, before: StudyFiles, after: StudyFiles) -> None:
     for name in _UNGRADED:
         with appearing(after.frame(name)) as partial:
             shutil.copyfile(before.frame(name), partial)
