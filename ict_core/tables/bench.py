@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 
 from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of
@@ -72,7 +71,7 @@ def _differences(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], 
     rows = rows[rows["metric"] == BENCH_METRIC].rename(columns={"baseline": "against"})
     kind = [pairs.get(pair, "") for pair in zip(rows["variant"], rows["against"], strict=True)]
     rows = rows.assign(kind=kind, rates=rates)
-    return rows.loc[rows["kind"] != "", _COLUMNS[: _COLUMNS.index("seeds") + 1]]
+    return rows.loc[rows["kind"] != "", [*_COLUMNS[: _COLUMNS.index("seeds") + 1], "sd"]]
 
 
 def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
@@ -146,8 +145,9 @@ def bench_table(
     numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")
     best_first = list(numbers.sort_values("level", ascending=False)["variant"])
     orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, SCALED]}
-    numbers = in_order(numbers, model=list(frames["levels"]["model"]), **orders)[_COLUMNS]
-    caption = f"{_caption(numbers, baseline, settings)}{_detectable(contrasts, pairs, settings)}"
+    numbers = in_order(numbers, model=list(frames["levels"]["model"]), **orders)
+    caption = f"{_caption(numbers, baseline, settings)}{_detectable(numbers, settings)}"
+    numbers = numbers[_COLUMNS]
     if sources := settings.whole.get("sources"):
         numbers = numbers.assign(source=[sources.get(rule, NONE) for rule in numbers["variant"]])
         caption += (
@@ -156,11 +156,9 @@ def bench_table(
     return Table(numbers, _readable(numbers, baseline), caption, keys=1)
 
 
-def _detectable(contrasts: pd.DataFrame, pairs: Mapping[tuple[str, str], str], settings: TableSettings) -> str:
+def _detectable(numbers: pd.DataFrame, settings: TableSettings) -> str:
     """A sentence, with a space before it, on the smallest gain over the baseline that Holm's first step would find."""
-    rows = both_ways(contrasts)
-    kinds = [pairs.get(pair) for pair in zip(rows["variant"], rows["baseline"], strict=True)]
-    rows = rows[(rows["metric"] == BENCH_METRIC) & (np.array(kinds) == BASELINE)]
+    rows = numbers[(numbers["rates"] == "own") & (numbers["kind"] == BASELINE)]
     alpha = ALPHA / max(1, len(rows))
     gains = [detectable(sd, int(n), settings.power, alpha) for sd, n in zip(rows["sd"], rows["seeds"], strict=True)]
     least = pd.Series(gains, dtype=float).dropna()
