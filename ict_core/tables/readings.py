@@ -1,31 +1,25 @@
 """The table of the readings of the paper: which give all three figures that it prints of the kept tokens."""
 
-from typing import Any
-
 import pandas as pd
 
 from ict_core.tables.table import Table, by_row, means, percent
 from ict_core.theory.bound import least_probability
 
-_READING = ["reference", "scope", "quantity", "cut", "temperature"]
 _FIGURES = {"probability": "“probability”", "high_share": "above the cut", "elbow": "elbow"}
 
 
 def readings_table(readings: pd.DataFrame) -> Table:
     """A row a reading whose figures lie in their ranges on the first set of prompts, of `records.STUDY_READINGS`."""
-    keys = ["model", "variant", *_READING]
+    keys = ["model", "variant", "reference", "scope", "quantity", "cut", "temperature"]
     first, second = (readings[readings["set"] == name].set_index(keys) for name in ("first", "second"))
     found = first[first["meets"]].join(second.add_suffix("_again")).reset_index()
-    columns: dict[str, Any] = {key: found[key] for key in ("model", "variant", "reference", "scope", "quantity", "cut")}
-    columns["temperature"] = found["temperature"].map("{:g}".format)
+    readable = found[keys].assign(temperature=found["temperature"].map("{:g}".format))
     for figure, title in _FIGURES.items():
-        columns[title] = means(found, [figure, f"{figure}_low", f"{figure}_high"])
+        readable[title] = means(found, [figure, f"{figure}_low", f"{figure}_high"])
     again = [f"{figure}_again" for figure in _FIGURES]
-    columns["second set"] = by_row(found, again, lambda *values: " / ".join(map(percent, values)))
-    columns["confirmed"] = found["meets_again"].map({True: "yes", False: "no"})
-    return Table(
-        readings, pd.DataFrame(columns), _caption(first, second), keys=2, name="readings", title="Readings of ICT"
-    )
+    readable["second set"] = by_row(found, again, lambda *values: " / ".join(map(percent, values)))
+    readable["confirmed"] = found["meets_again"].map({True: "yes", False: "no"})
+    return Table(readings, readable, _caption(first, second), keys=2, name="readings", title="Readings of ICT")
 
 
 def _caption(first: pd.DataFrame, second: pd.DataFrame) -> str:
