@@ -8,7 +8,7 @@ import pandas as pd
 
 from ict_core.evidence.collect import count_grades
 from ict_core.statistics.intervals import Estimate, Floats, over_problems, wilson
-from ict_core.statistics.metrics import pass_at_k
+from ict_core.statistics.metrics import metric_values
 from ict_core.statistics.schemas import AVERAGE
 
 
@@ -21,15 +21,15 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
     that could be graded; ``ungraded`` are not wrong, and count nowhere.
     """
     counts = count_grades(grades)
-    metrics = {f"pass@{k}": k for k in sorted({k for k in (1, 4, samples) if k <= samples})}
+    metrics = [f"pass@{k}" for k in sorted({k for k in (1, 4, samples) if k <= samples})]
     blocks: dict[str, list[Floats]] = {metric: [] for metric in metrics}
     results: dict[str, dict[str, Any]] = {}
     for name in benchmarks:
         rows = counts[counts["benchmark"] == name]
-        graded = rows.loc[rows["n"] > 0, ["n", "correct"]].to_numpy().tolist()
+        graded = rows[rows["n"] > 0]
         results[name] = {}
-        for metric, k in metrics.items():  # pass@n of a problem with fewer than k graded answers
-            values = np.array([float(pass_at_k(n, correct, min(k, n))) for n, correct in graded])
+        for metric in metrics:
+            values = metric_values(metric, graded["n"], graded["correct"])
             blocks[metric].append(values)
             results[name] |= _told(metric, [values], yes_or_no=bool((rows["n"] == 1).all()))
         results[name] |= {
