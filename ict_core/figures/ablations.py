@@ -40,7 +40,7 @@ def draw(
     variants: Sequence[str],
     *,
     arms: Mapping[str, ArmVariation],
-    margin: float | None = None,
+    margin: float,
 ) -> Figure:
     rows = rows_of(contrasts, arms)
     if rows.empty:

@@ -67,7 +67,7 @@ def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndar
     axis.text(1.02, height, str(row["verdict"]), transform=right, va="center", size=6, weight=weight)
 
 
-def _legend(figure: Figure, margin: float | None) -> None:
+def _legend(figure: Figure, margin: float) -> None:
     marker: dict[str, Any] = {"color": _GREY, "linestyle": "None"}
     entries: list[Artist] = [
         Line2D([], [], marker="D", markersize=3.6, label="declared in the ledger", **marker),
@@ -75,15 +75,14 @@ def _legend(figure: Figure, margin: float | None) -> None:
         Line2D([], [], marker=".", markersize=3.5, mew=0, label="one pair of runs", **marker),
         Line2D([], [], color=_GREY, alpha=0.4, linewidth=4.5, label="95 % t over seeds"),
         Line2D([], [], color=_GREY, linewidth=0.8, label="95 % two-way (new problems)"),
+        Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"),
     ]
-    if margin is not None:
-        entries.append(Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"))
     figure.legend(handles=entries, loc="outside lower center", ncols=3, columnspacing=1.4)
 
 
-def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float | None) -> tuple[float, float]:
+def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float) -> tuple[float, float]:
     """The axis' ends, points: 0, every t interval and run lie within; a much longer two-way interval is cut."""
-    least = 100 * (margin or 0.01)
+    least = 100 * margin
     points = 100 * rows[["low", "high", "difference", "two_way_low", "two_way_high"]].fillna(0.0)
     drawn = [-least, least, *points[["low", "high", "difference"]].to_numpy().ravel(), *np.concatenate(differences)]
     low, high = min(drawn), max(drawn)
@@ -93,7 +92,7 @@ def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float
     return low - ROOM * (high - low), high + ROOM * (high - low)
 
 
-def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, margin: float | None) -> Figure:
+def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, margin: float) -> Figure:
     """Draw contrasts (`rows`) in points, pass@1 left and pass@4 right, and the margin (a share) as a grey band."""
     runs = runs[runs["benchmark"] == AVERAGE]
     heights = {index: height for height, line in enumerate(lines) for index in line.rows}
@@ -102,8 +101,7 @@ def draw_lines(rows: pd.DataFrame, lines: Sequence[Line], runs: pd.DataFrame, ma
     line = float(np.clip(TALLEST / len(lines), *LINES))
     figure, axes = row_panels(1, PASS_METRICS, [text for text, *_ in lines], line=line)
     for axis, metric in zip(axes[0], PASS_METRICS, strict=True):
-        if margin is not None:
-            axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
+        axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
         axis.axvline(0, color=_GREY, linewidth=0.7, zorder=1)
         for (index, row), pairs in zip(rows.iterrows(), differences, strict=True):
             if row["metric"] == metric:
@@ -124,7 +122,7 @@ def heading(model: str, rows: pd.DataFrame) -> Line:
     return Line(f"{model} ({seed_range(rows['seeds'], 'seed')})", 0)
 
 
-def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float | None = None) -> Figure:
+def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float) -> Figure:
     """Draw variant - baseline of the average, by model and baseline; declared contrasts are always shown."""
     rows = rows_of(contrasts, variants)
     if rows.empty:

@@ -38,5 +38,5 @@ def test_a_contrast_is_turned_where_it_was_made_the_other_way(frames):
 
 
 def test_a_study_without_ablations_says_so(frames):
-    figure = draw(frames["contrasts"], frames["runs"], [], arms={"ict-10": ARMS["ict-10"]})
+    figure = draw(frames["contrasts"], frames["runs"], [], arms={"ict-10": ARMS["ict-10"]}, margin=0.02)
     assert "declares by which factor" in figure.axes[0].texts[0].get_text().replace("\n", " ")

@@ -54,7 +54,7 @@ def names(axis):
 
 
 def test_the_forest_has_a_line_a_comparison_under_its_model_and_baseline(frames):
-    axis = forest.draw(frames["contrasts"], frames["runs"], ["grpo", "stapo", "ict-10"]).axes[0]
+    axis = forest.draw(frames["contrasts"], frames["runs"], ["grpo", "stapo", "ict-10"], margin=0.02).axes[0]
     of_model = ["against GRPO", "STAPO", "ICT 10 %", "against 20-Entropy", "STAPO", "ICT 10 %", "against STAPO",
                 "ICT 10 %"]  # fmt: skip
     assert names(axis) == ["tiny (3 seeds)", *of_model, "small (3 seeds)", *of_model]
@@ -82,7 +82,7 @@ def test_the_forest_draws_both_intervals_and_every_pair_of_runs(frames):
 
 def test_the_forest_marks_declared_comparisons_and_always_shows_them(frames):
     for variants in (["grpo", "ict-10", "ict-20"], ["grpo", "ict-20"]):
-        left, right = forest.draw(frames["contrasts"], frames["runs"], variants).axes
+        left, right = forest.draw(frames["contrasts"], frames["runs"], variants, margin=0.02).axes
         filled = [[x for x in a.lines if x.get_marker() == "D" and x.get_markerfacecolor() != "white"]
                   for a in (left, right)]  # fmt: skip
         assert [len(f) for f in filled] == [0, 2]  # declared on pass@4 alone, in two models
@@ -91,7 +91,7 @@ def test_the_forest_marks_declared_comparisons_and_always_shows_them(frames):
 
 def test_a_forest_of_single_runs_has_points_and_no_intervals():
     alone = figure_frames.frames(models=["tiny"], variants=["grpo", "ict-10"], seeds=(1,))
-    axis = forest.draw(alone["contrasts"], alone["runs"], ["grpo", "ict-10"]).axes[0]
+    axis = forest.draw(alone["contrasts"], alone["runs"], ["grpo", "ict-10"], margin=0.02).axes[0]
     assert [t.get_text() for t in axis.texts] == ["one seed"]
     assert not [x for x in axis.lines if len(x.get_xdata()) == 2 and x.get_color() == style("ict-10").colour]
     assert len([x for x in axis.lines if x.get_marker() == "D"]) == 1
@@ -99,7 +99,7 @@ def test_a_forest_of_single_runs_has_points_and_no_intervals():
 
 def test_a_study_of_one_method_has_no_forest_and_broken_contrasts_are_refused(frames):
     contrasts = frames["contrasts"]
-    figure = forest.draw(contrasts.iloc[:0], frames["runs"], ["grpo"])
+    figure = forest.draw(contrasts.iloc[:0], frames["runs"], ["grpo"], margin=0.02)
     assert "no two methods" in " ".join(figure.axes[0].texts[0].get_text().split())
     with pytest.raises(UserError, match="average"):
-        forest.draw(contrasts[contrasts["benchmark"] != "average"], frames["runs"], ["grpo"])
+        forest.draw(contrasts[contrasts["benchmark"] != "average"], frames["runs"], ["grpo"], margin=0.02)
