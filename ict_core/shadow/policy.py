@@ -24,30 +24,18 @@ from ict_core.store.files import remove
 from ict_core.training.fast.packed_forward import add_packed_forward
 
 
-class Reading(NamedTuple):
-    """How rollouts are read."""
-
-    temperature: float  # at which they were sampled
-    packed: bool  # without padding; else as padded rows, which any model can
-    threads: int  # of the CPU
-
-    @classmethod
-    def of(cls, study: Study) -> "Reading":
-        """How a study's rollouts are read."""
-        return cls(study.evaluation.temperature, study.training.passes == "packed", study.evaluation.threads)
-
-
 class Policy:
-    """A model in float32, in evaluation mode, on a GPU where one is visible."""
+    """A model in float32, in evaluation mode, on a GPU where one is visible; it reads the rollouts of a study."""
 
-    def __init__(self, checkpoint: Path, reading: Reading) -> None:
-        torch.set_num_threads(reading.threads)
+    def __init__(self, checkpoint: Path, study: Study) -> None:
+        torch.set_num_threads(study.evaluation.threads)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.tokenizer = read_tokenizer(checkpoint)
         self.model: Any = read_model(checkpoint, "float32").eval().to(device)
-        self.reading = reading
-        if reading.packed:
-            add_packed_forward(self.model, reading.temperature)
+        self.temperature = study.evaluation.temperature
+        self.packed = study.training.passes == "packed"  # without padding; else as padded rows, which any model can
+        if self.packed:
+            add_packed_forward(self.model, self.temperature)
 
     def rollouts(self, prompt: str, ids: Sequence[Sequence[int]]) -> Rollouts:
         """Those of one prompt, which stands in its template already, from the tokens that were sampled."""
@@ -56,19 +44,19 @@ class Policy:
     @torch.no_grad()
     def tokens(self, rollouts: Rollouts, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:
         """`records.TOKENS` of one prompt's rollouts, every score among them."""
-        statistics, *_ = read_groups(self.model, rollouts, len(rewards), self.reading.temperature, self.reading.packed)
+        statistics, *_ = read_groups(self.model, rollouts, len(rewards), self.temperature, self.packed)
         return token_rows(rollouts, statistics, rewards, advantages)
 
     @torch.no_grad()
     def logits(self, rollouts: Rollouts) -> Tensor:
         """(B, T, V) at every response token, float32 on the CPU, all held at once; outside the response any."""
-        states, where = predicting_states(self.model, rollouts, self.reading.packed)
+        states, where = predicting_states(self.model, rollouts, self.packed)
         logits: Tensor = lm_head(self.model).logits(states).float().cpu()
         return logits[where.clamp(min=0).cpu()]
 
     def gradients(self, rollouts: Rollouts, advantages: Tensor, weights: Sequence[Tensor]) -> list[tuple[float, float]]:
         """:func:`gradient_shares` of rules' weights, (B, T) each."""
-        return gradient_shares(self.model, rollouts, advantages, weights, self.reading.temperature, self.reading.packed)
+        return gradient_shares(self.model, rollouts, advantages, weights, self.temperature, self.packed)
 
 
 class Prompt(NamedTuple):

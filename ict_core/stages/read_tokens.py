@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, out: Given) -> None:
     """Read every token of an untrained model's answers: entropies and all scores. Goes on where it was."""
     loaded = study_of_model(study, model)
-    from ict_core.shadow.policy import Policy, Reading, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.policy import Policy, in_parts, parts_folder, prompts_of
     from ict_core.store import records
     from ict_core.store.code import fingerprint
     from ict_core.store.files import hash_weights, remove
@@ -24,7 +24,7 @@ def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollo
     check_files(checkpoint)
     answers, asked = records.read_frame(rollouts, records.ROLLOUTS), records.read_frame(problems, records.PROBLEMS)
     prompts = prompts_of(loaded, model, answers, asked)
-    policy = Policy(checkpoint, Reading.of(loaded))
+    policy = Policy(checkpoint, loaded)
 
     def read(prompt: "Prompt") -> "pd.DataFrame":
         sampled = policy.rollouts(prompt.prompt, prompt.ids)

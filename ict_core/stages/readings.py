@@ -24,7 +24,7 @@ def run(
     import pandas as pd
     import torch
 
-    from ict_core.shadow.policy import Policy, Reading, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.policy import Policy, in_parts, parts_folder, prompts_of
     from ict_core.shadow.readings import TEMPERATURES, crossing, token_readings
     from ict_core.store import records
     from ict_core.store.code import fingerprint
@@ -37,7 +37,7 @@ def run(
     prompts = prompts_of(loaded, model, answers, records.read_frame(problems, records.PROBLEMS))
     if len(prompts) < len(SETS):
         raise UserError(f"{rollouts}: {len(prompts)} prompt to read; allowed: at least {len(SETS)}, one for each set")
-    policy = Policy(checkpoint, Reading.of(loaded))
+    policy = Policy(checkpoint, loaded)
     state = [loaded.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(rollouts)]
     folder = parts_folder(out, *state, fingerprint("stages.readings"))
 

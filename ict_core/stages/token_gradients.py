@@ -24,7 +24,7 @@ def run(
     import torch
 
     from ict_core.selection.base import distinct_rules
-    from ict_core.shadow.policy import Policy, Reading, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.policy import Policy, in_parts, parts_folder, prompts_of
     from ict_core.shadow.prompts import Prompts
     from ict_core.store import records
     from ict_core.store.code import fingerprint
@@ -39,7 +39,7 @@ def run(
     places = dict(scored.each())
     mixed = [prompt for prompt in prompts_of(loaded, model, answers, asked) if prompt.advantages.any()]
     chosen = mixed[: loaded.token_study.gradient_prompts]
-    policy = Policy(checkpoint, Reading.of(loaded))
+    policy = Policy(checkpoint, loaded)
 
     def take(prompt: "Prompt") -> "pd.DataFrame":
         sampled = policy.rollouts(prompt.prompt, prompt.ids)
