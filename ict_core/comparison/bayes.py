@@ -10,8 +10,8 @@ _SHARES = (np.arange(1000) + 0.5) / 1000  # values of the mean at which the post
 _CONCENTRATIONS = (np.arange(100) + 0.5) / 100  # quantiles of the prior of d, which weigh the same
 
 
-def credible_interval(n: ArrayLike, correct: ArrayLike, level: float = LEVEL) -> tuple[float, float]:
-    """The central credible interval of a run's mean share of right answers, over new problems of the same kind.
+def credible_interval(n: ArrayLike, correct: ArrayLike) -> tuple[float, float]:
+    """The central 95 % credible interval of a run's mean share of right answers, over new problems of the same kind.
 
     The model of Bowyer, Aitchison and Ivanova 2025 (arXiv:2503.01747): theta ~ Beta(1, 1), d ~ Gamma(1, 1), the
     share of a problem ~ Beta(d theta, d (1 - theta)), its right answers binomial. With one sample a problem d drops
@@ -23,7 +23,7 @@ def credible_interval(n: ArrayLike, correct: ArrayLike, level: float = LEVEL) ->
         correct: of these the right ones, shape (problems,).
     """
     samples, right = np.asarray(n, dtype=np.int64), np.asarray(correct, dtype=np.int64)
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     if (samples == 1).all():
         low, high = stats.beta.ppf(tails, 1 + right.sum(), 1 + (samples - right).sum())
         return float(low), float(high)

@@ -111,12 +111,12 @@ RATIOS = (0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0)  #
 
 
 @cache
-def random_states(size: int, concentration: float, draws: int = DRAWS) -> pd.DataFrame:
-    """States of symmetric Dirichlet distributions over `size` tokens."""
+def random_states(size: int, concentration: float) -> pd.DataFrame:
+    """:data:`DRAWS` states of symmetric Dirichlet distributions over `size` tokens."""
     rng = generator(0, "random distributions", size, str(concentration))
-    p = rng.dirichlet(np.full(size, concentration), draws)
+    p = rng.dirichlet(np.full(size, concentration), DRAWS)
     sampled = rng.multinomial(1, p).argmax(-1)
-    logprob = np.log(p[np.arange(draws), sampled])
+    logprob = np.log(p[np.arange(DRAWS), sampled])
     return pd.DataFrame({"logprob": logprob, "h1": entr(p).sum(-1), "h2": -np.log((p**2).sum(-1))})
 
 
