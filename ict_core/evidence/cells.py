@@ -196,8 +196,7 @@ def stored_in(folder: Path) -> Iterator[tuple[Cell, StoredOutcome]]:
 
 def rate_in(record: Mapping[str, Any]) -> float | None:
     """The learning rate at which a stored cell was trained; None of a base model."""
-    rate: float | None = record["jobs"][MADE]["config"].get("training", {}).get("learning_rate")
-    return rate
+    return record["jobs"][MADE]["config"].get("training", {}).get("learning_rate")
 
 
 def machine(run: Mapping[str, Any]) -> str:

@@ -119,8 +119,7 @@ class ClaimsFile(Section):
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
     """Read and check the ledger; a UserError has one line a problem."""
-    file: ClaimsFile = load_section(path, ClaimsFile)
-    return file.claims
+    return load_section(path, ClaimsFile).claims
 
 
 def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], str]:

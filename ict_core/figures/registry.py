@@ -72,8 +72,7 @@ def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) 
     from ict_core.figures.panels import RC
 
     with rc_context(RC):
-        figure: Figure = import_module(f"ict_core.figures.{module}").draw(*map(study.frame, frames), **settings)
-    return figure
+        return import_module(f"ict_core.figures.{module}").draw(*map(study.frame, frames), **settings)
 
 
 def note(name: str, study: "Stored") -> str:

@@ -87,8 +87,7 @@ def read_paper(path: Path) -> Paper:
     Raises:
         UserError: the file is missing or wrong; one line a problem, with file, key, value and what is allowed.
     """
-    paper: Paper = load_section(path, Paper)
-    return paper
+    return load_section(path, Paper)
 
 
 def _published(paper: Paper) -> pd.DataFrame:
