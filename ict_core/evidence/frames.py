@@ -46,7 +46,7 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     if len(again):
         base = scores[scores["variant"] == BASE]
         shared = analyse(pd.concat([base, again]), settings.variants, comparisons, averaged)
-    at_shared_rate = {SHARED_RATE + name: shared[name] for name in ("runs", "levels", "contrasts")}
+    at_shared_rate = {SHARED_RATE + name: frame for name, frame in shared.items()}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.baselines[0])
     frames = ledger_frames(study, analysis["runs"], of_tokens["quantities"])
