@@ -76,18 +76,8 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
     several = differences["benchmark"].nunique() > 1
-    heads = [
-        "model",
-        "less",
-        *(["benchmark"] if several else []),
-        "metric",
-        "difference",
-        "p",
-        "verdict",
-        "smallest",
-        "needed",
-        "over",
-    ]
+    heads = ["model", "less", *(["benchmark"] if several else []), "metric", "difference"]
+    heads += ["p", "verdict", "smallest", "needed", "over"]
     rows = []
     for row in differences.to_dict("records"):
         needed = NONE if np.isnan(row["needed"]) else "too many" if np.isinf(row["needed"]) else f"{row['needed']:g}"

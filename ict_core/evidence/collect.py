@@ -24,11 +24,7 @@ _APART = frozenset(["config", "engine_settings", "files", "packages", "python", 
 
 
 def collect(
-    results: Path,
-    of: Study,
-    cells: Counted = NONE,
-    regraded: Path | None = None,
-    declaring: Sequence[Path] = (),
+    results: Path, of: Study, cells: Counted = NONE, regraded: Path | None = None, declaring: Sequence[Path] = ()
 ) -> None:
     """Gather what a study's cells left into a few files, its manifest (:func:`merge_manifests`) among them.
 

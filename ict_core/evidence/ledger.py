@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence._decide import (
-    NO_OUTCOME,
-    Correction,
-    Outcome,
-    corrected,
-    found,
-    largest,
-    no_value,
-    outcome,
-)
+from ict_core.evidence._decide import NO_OUTCOME, Correction, Outcome, corrected, found, largest, no_value, outcome
 from ict_core.evidence.claims import Claim, Largest, Measure, Test
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.evidence.values import searched, values_of

@@ -252,11 +252,7 @@ def single_logit_frames(tokens: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
 
 
 def token_frames(
-    log: pd.DataFrame,
-    tokens: pd.DataFrame,
-    shadow: pd.DataFrame,
-    variants: Sequence[str],
-    baseline: str,
+    log: pd.DataFrame, tokens: pd.DataFrame, shadow: pd.DataFrame, variants: Sequence[str], baseline: str
 ) -> dict[str, pd.DataFrame]:
     """Every frame of `statistics.STATISTICS` that is made without scores, by its name.
 

@@ -253,11 +253,7 @@ def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -
 
 
 def row_panels(
-    rows: int,
-    titles: Sequence[str],
-    names: Sequence[str],
-    line: float = 0.2,
-    sharex: Literal["col", "none"] = "col",
+    rows: int, titles: Sequence[str], names: Sequence[str], line: float, sharex: Literal["col", "none"] = "col"
 ) -> tuple[Figure, NDArray]:
     """An empty figure and its axes, (rows, titles), of named lines, `line` inches high; line i is at the height i."""
     size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)

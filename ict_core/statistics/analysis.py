@@ -15,10 +15,7 @@ from ict_core.statistics.schemas import BASE
 
 
 def analyse(
-    scores: pd.DataFrame,
-    variants: Sequence[str],
-    comparisons: Comparisons,
-    averaged: Collection[str] | None = None,
+    scores: pd.DataFrame, variants: Sequence[str], comparisons: Comparisons, averaged: Collection[str] | None = None
 ) -> dict[str, pd.DataFrame]:
     """All statistics of a study, from a frame of `records.SCORES`: the frames runs, levels, contrasts.
 

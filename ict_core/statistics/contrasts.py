@@ -13,15 +13,7 @@ from ict_core.errors import UserError
 from ict_core.statistics import deciding
 from ict_core.statistics.arms import Arms, VariantsByModel, common_seeds, difference
 from ict_core.statistics.intervals import ROUNDING, Floats, over_runs, two_way, without_spread
-from ict_core.statistics.schemas import (
-    AVERAGE,
-    BASE,
-    CONTRASTS,
-    DECLARED,
-    EXPLORATORY,
-    METRICS,
-    SINGLE_BENCHMARK,
-)
+from ict_core.statistics.schemas import AVERAGE, BASE, CONTRASTS, DECLARED, EXPLORATORY, METRICS, SINGLE_BENCHMARK
 
 
 @dataclass(frozen=True)

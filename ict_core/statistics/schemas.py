@@ -63,13 +63,8 @@ AGREEMENT_MEANS = {**_columns("str", "model", "variant", "set", "regime", "measu
 ALL = "all"  # the variants whose tokens a model's states are; frames of older token studies have the figures' also
 _STATES = {"variants": "str", "states": "str"}  # ALL, and which states
 SINGLE_LOGIT = {**_STATES, "regime": "str", "shift": "float", "measure": "str", **_OVER_SEEDS}  # of theory.by_regime
-SINGLE_LOGIT_BINS = {
-    **_STATES,
-    "measure": "str",
-    "start": "float",
-    "end": "float",
-    **_OVER_SEEDS,
-}  # of `breaking_shift`
+SINGLE_LOGIT_BINS = {**_STATES, "measure": "str", **_columns("float", "start", "end"), **_OVER_SEEDS}
+"""Of `theory.breaking_shift`."""
 RULE_MEANS = {**_columns("str", "model", "rollouts", "rule", "quantity"), **_OVER_SEEDS}  # of evidence.rules
 FORK_MEANS = {**_columns("str", "model", "rollouts", "rule", "when", "measure"), **_OVER_SEEDS}
 LEARNING_CURVE_MEANS = {**_columns("str", "model", "variant"), "step": "int", **_OVER_SEEDS}  # of the share right

@@ -42,11 +42,8 @@ TABLE = TableDeclaration(
 BASELINE, RANDOM, SIGN, SCALED = "baseline", "random", "same sign", "mean one"
 _KEY = ["model", "variant"]
 _OWN_ADVANTAGE = "method.advantage"
-_NOT_OF_THE_WEIGHTS = (
-    "entropy_bonus",
-    "normaliser",
-    "surrogate",
-)  # factors: a variant by one keeps the tokens of what it varies
+_NOT_OF_THE_WEIGHTS = ("entropy_bonus", "normaliser", "surrogate")
+"""Factors: a variant by one keeps the tokens of what it varies."""
 _COLUMNS = [
     *_KEY,
     *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "p_equivalence_adjusted", "verdict"),
