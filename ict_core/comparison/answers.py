@@ -29,11 +29,7 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
         raise UserError(f"answers: no column {', '.join(missing)}; allowed: {', '.join(ANSWERS)}")
     if answers.empty:
         raise UserError("answers: no rows; allowed: at least one of each model")
-    filled = answers.assign(
-        **{name: other for name, other in (("run", 0), ("benchmark", "all")) if name not in answers}
-    )
-    if "cluster" not in filled:
-        filled = filled.assign(cluster=filled["problem"])
+    filled = pd.DataFrame({"run": 0, "benchmark": "all", "cluster": answers["problem"], **answers})
     if (empty := filled[[*_KEY, "cluster"]].isna().any(axis=1)).any():
         raise UserError(f"answers: row {int(empty.to_numpy().argmax())} has no {' or '.join([*_KEY, 'cluster'])}")
     filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster"], str))
