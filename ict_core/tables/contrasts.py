@@ -5,7 +5,7 @@ from functools import partial
 import pandas as pd
 
 from ict_core.statistics.pairing import seed_range
-from ict_core.statistics.schemas import ALPHA, AVERAGE, DECLARED, EXPLORATORY, FAMILIES, GAIN, METRICS, SINGLE_BENCHMARK
+from ict_core.statistics.schemas import ALPHA, AVERAGE, DECLARED, FAMILIES, GAIN, METRICS
 from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import (
     LABELS,
@@ -39,11 +39,6 @@ TABLE = TableDeclaration(
 )
 
 MANY_SEEDS = 1000  # more than this is printed as such
-_CORRECTIONS = {
-    DECLARED: "Holm over those of one question",
-    EXPLORATORY: "Benjamini-Hochberg",
-    SINGLE_BENCHMARK: "Benjamini-Hochberg",
-}
 
 
 def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
@@ -82,8 +77,9 @@ def _seeds(needed: float) -> str:
 def _family(numbers: pd.DataFrame, family: str) -> str:
     tests = numbers[numbers["family"] == family]
     resolved = int(tests["verdict"].isin(["better", "worse"]).sum())
+    correction = "Holm over those of one question" if family == DECLARED else "Benjamini-Hochberg"
     return (
-        f"{family.capitalize()} ({_CORRECTIONS[family]}): {len(tests)} tests, {int(tests['p'].notna().sum())} could be "
+        f"{family.capitalize()} ({correction}): {len(tests)} tests, {int(tests['p'].notna().sum())} could be "
         f"made, {resolved} {'is' if resolved == 1 else 'are'} resolved"
     )
 
