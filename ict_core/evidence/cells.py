@@ -86,7 +86,7 @@ def counted(study: Study, folder: Path | None) -> Counted:
             changed[cell] = changes
     again = _sampled(changed, proven, found)
     for cell in again:
-        _check_machine(study, cell, found[cell])
+        _check_machine(study, found[cell])
     folders = {cell: outcome.files.folder for cell, outcome in found.items()}
     return Counted({c: f for c, f in folders.items() if c not in again}, {c: folders[c] for c in again})
 
@@ -315,7 +315,7 @@ def _sampled(
     return sampled
 
 
-def _check_machine(study: Study, cell: Cell, outcome: StoredOutcome) -> None:
+def _check_machine(study: Study, outcome: StoredOutcome) -> None:
     """Bytes of native numerics can be compared on the same class of hardware alone."""
     from ict_core.process.machine import this_platform
 

@@ -17,7 +17,7 @@ TABLE = TableDeclaration(
     doc="docs/grading.md",
 )
 
-SHARES = ("correct", "wrong", "no_answer", *records.STATUSES_UNGRADED, "truncated")
+SHARES = (*records.STATUSES, "truncated")
 
 
 def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
