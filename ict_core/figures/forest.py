@@ -44,12 +44,6 @@ class Line(NamedTuple):
     rows: Iterable[Hashable] = ()
 
 
-def rows_of(contrasts: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """The contrasts shown: the average's, of the variants wanted and of every declared one, in their order."""
-    rows = contrasts if contrasts.empty else average_rows(contrasts, "contrasts")
-    return rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
-
-
 def _run_differences(runs: pd.DataFrame, row: pd.Series) -> np.ndarray:
     chosen = runs[(runs["model"] == row["model"]) & (runs["metric"] == row["metric"])]
     ours, theirs = (chosen[chosen["variant"] == row[arm]].set_index("seed")["value"] for arm in ("variant", "baseline"))
@@ -124,7 +118,8 @@ def heading(model: str, rows: pd.DataFrame) -> Line:
 
 def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float) -> Figure:
     """Draw variant - baseline of the average, by model and baseline; declared contrasts are always shown."""
-    rows = rows_of(contrasts, variants)
+    rows = contrasts if contrasts.empty else average_rows(contrasts, "contrasts")
+    rows = rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
     if rows.empty:
         return sentence("This study has no two methods to compare.")
     lines = []
