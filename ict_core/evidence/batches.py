@@ -59,4 +59,4 @@ def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd
                 found = over_runs(ours).of_difference(), ratio_of_means(ours, theirs)
                 limits = [float(x) for estimate in found for x in (estimate.mean, estimate.low, estimate.high)]
                 rows.append((model, *of, metric, tokens[model, of.variant], len(ours), *limits))
-    return pd.DataFrame(rows, columns=list(BATCHES)).astype({n: k for n, k in BATCHES.items() if k != "str"})
+    return pd.DataFrame(rows, columns=list(BATCHES))

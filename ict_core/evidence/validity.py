@@ -52,7 +52,7 @@ def validity_frame(
             *_rates(study.frame("tuning")),
             *_detectable(settings, entries),
         ]
-    return pd.DataFrame(rows, columns=list(VALIDITY)).astype({n: kind for n, kind in VALIDITY.items() if kind != "str"})
+    return pd.DataFrame(rows, columns=list(VALIDITY))
 
 
 def _declared(record: Mapping[str, Any] | None) -> Finding:
