@@ -28,16 +28,15 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
     carried = numbers.loc[numbers["quantity"] == "norm_share", "prompts"]
     caption = (
         f"Every selection rule on the same answers of the untrained model: means over {_count(numbers['prompts'])}, "
-        "each of which counts once, in percent, ± half the 95 % t-interval over prompts. Kept: of all tokens; of "
-        "a rule that weighs them, the effective share (Σw)² / (N Σw²). "
-        "Gradient: of the sum of the norms of the policy gradient with respect to the tokens' logits, |A| times the "
-        "root of 1 − 2p + beta, on prompts with right and wrong answers. 1 − p: of the sum of that mass. Of the kept "
-        "tokens: the share with A > 0 and with A < 0; the share above the median H1 and H2 of all tokens (a tie is "
-        "half); their mean place in the response from 0, its first token, to 100, its last; mean probability p, mean "
-        "purity beta = exp(−H2), mean distance of the two, and that less the dropped tokens'. Elbow: of the rule's own "
-        f"sorted scores, in percent of a sequence's tokens. Gradient of the weights, on {_count(carried)} with right "
-        "and wrong answers: the norm of GRPO's gradient with respect to the model's weights from the kept tokens "
-        "alone, over that from all, and the cosine between the two."
+        "each of which counts once, in percent, ± half the 95 % t-interval over prompts. Kept: of all tokens; of a "
+        "rule that weighs them, the effective share (Σw)² / (N Σw²). Gradient: of the sum of the norms of the policy "
+        "gradient with respect to the tokens' logits, |A| times the root of 1 − 2p + beta, on prompts with right and "
+        "wrong answers. 1 − p: of the sum of that mass. Of the kept tokens: the share with A > 0 and with A < 0; the "
+        "share above the median H1 and H2 of all tokens (a tie is half); their mean place in the response from 0, its "
+        "first token, to 100, its last; mean probability p, mean purity beta = exp(−H2), mean distance of the two, and "
+        "that less the dropped tokens'. Elbow: of the rule's own sorted scores, in percent of a sequence's tokens. "
+        f"Gradient of the weights, on {_count(carried)} with right and wrong answers: the norm of GRPO's gradient with "
+        "respect to the model's weights from the kept tokens alone, over that from all, and the cosine between the two."
     )
     return Table(numbers, readable, caption, 1, "token_rules", "Rules on an untrained model's tokens")
 
