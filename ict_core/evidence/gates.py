@@ -38,10 +38,7 @@ class Finding(NamedTuple):
     because: str = ""  # why it is not passed; empty of one that is
 
 
-class _Decision(NamedTuple):
-    value: Estimate
-    p: float
-    enough: bool
+_Decision = tuple[Estimate, float, bool]  # a value, the p of the test that decides, and whether it is enough
 
 
 class _Plan(NamedTuple):
@@ -97,7 +94,7 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
 
 def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:
     """A limit that is NaN is none."""
-    return _Decision(value, math.nan, bool(value.mean >= bound - ROUNDING and value.low > lower))
+    return value, math.nan, bool(value.mean >= bound - ROUNDING and value.low > lower)
 
 
 def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
@@ -121,7 +118,7 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         f"{v.baseline} ends too near the ceiling",
         (v.baseline,),
         {str(model): values for model, values in levels.groupby("model", sort=False)["value"]},
-        lambda x: _Decision(over_runs(x).of_share(), math.nan, bool(x.mean() <= most / 100 + ROUNDING)),
+        lambda x: (over_runs(x).of_share(), math.nan, bool(x.mean() <= most / 100 + ROUNDING)),
     )
     both = {m: pd.concat([random[m], gain[m]], axis=1, join="inner") for m in random if m in gain}
     yield _Plan(
@@ -141,12 +138,12 @@ def _of_comparing(v: Validity, runs: pd.DataFrame, margin: float) -> Iterator[_P
     def alike(x: Floats) -> _Decision:
         value = over_runs(x).of_difference()
         p = float(two_one_sided(value.mean, value.se, value.df, -margin, margin))
-        return _Decision(value, p, p < ALPHA)
+        return value, p, p < ALPHA
 
     def resolved(x: Floats) -> _Decision:
         value = over_runs(x).of_difference()
         p = p_of_strata([x], float(value.p))
-        return _Decision(value, p, bool(p < ALPHA and value.mean > 0))
+        return value, p, bool(p < ALPHA and value.mean > 0)
 
     yield _Plan(
         REPLICA,
