@@ -6,16 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ict_core.jobs.command import (
-    CELL,
-    GRADING,
-    MODEL_GROUP,
-    STUDY_GROUP,
-    MaybeStudyFile,
-    above_0,
-    command,
-    prepare,
-)
+from ict_core.jobs.command import CELL, GRADING, MODEL_GROUP, STUDY_GROUP, MaybeStudyFile, above_0, command, prepare
 from ict_core.store.layout import METHODS
 
 Count = Annotated[int, Option(help="prompts, drawn at random")]

@@ -21,13 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ict_core.errors import UserError
-from ict_core.process._kernels import (
-    held_products,
-    hold_roots,
-    products_are_held,
-    release_roots,
-    roots_are_exact,
-)
+from ict_core.process._kernels import held_products, hold_roots, products_are_held, release_roots, roots_are_exact
 
 Numerics = Literal["portable", "native", "deterministic"]
 

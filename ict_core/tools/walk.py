@@ -13,12 +13,7 @@ from ict_core.evidence.collect import check_chain, score_grades
 from ict_core.evidence.tuning import best_rate, last_reward, mean_rewards, tried_in
 from ict_core.store import records
 from ict_core.store.files import hash_weights
-from ict_core.store.layout import (
-    BASE_VARIANT,
-    StudyFiles,
-    TrainFiles,
-    base_number,
-)
+from ict_core.store.layout import BASE_VARIANT, StudyFiles, TrainFiles, base_number
 from ict_core.store.manifests import check_files, read_manifest
 from ict_core.tools.place import Place
 
