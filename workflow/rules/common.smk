@@ -110,7 +110,7 @@ def cell_of(wildcards):
     return Cell(wildcards.model, wildcards.variant, int(wildcards.seed))
 
 
-def needs(stage, resource):
+def need(stage, resource):
     """What a job of a model takes of a resource: gpu, mem_mb (of the host) or runtime (minutes)."""
 
     def of_job(wildcards):
@@ -126,6 +126,11 @@ def needs(stage, resource):
         return math.ceil(60 * hours[stage])
 
     return of_job
+
+
+def needs(stage):
+    """All of them, by resource."""
+    return {name: need(stage, name) for name in ("gpu", "mem_mb", "runtime")}
 
 
 @functools.cache

@@ -15,9 +15,7 @@ rule generate:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
     resources:
-        gpu=needs("generate", "gpu"),
-        mem_mb=needs("generate", "mem_mb"),
-        runtime=needs("generate", "runtime"),
+        **needs("generate"),
     params:
         study=STUDY_FILE,
         checkpoint=model_folder,

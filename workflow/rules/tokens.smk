@@ -22,9 +22,7 @@ rule rollouts:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
     resources:
-        gpu=needs("generate", "gpu"),
-        mem_mb=needs("generate", "mem_mb"),
-        runtime=needs("generate", "runtime"),
+        **needs("generate"),
     params:
         study=STUDY_FILE,
         checkpoint=model_folder,
@@ -53,9 +51,7 @@ rule read_tokens:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
     resources:
-        gpu=needs("generate", "gpu"),
-        mem_mb=needs("generate", "mem_mb"),
-        runtime=needs("generate", "runtime"),
+        **needs("generate"),
     params:
         study=STUDY_FILE,
         config=lambda w: settings("read_tokens"),
@@ -80,9 +76,7 @@ rule token_gradients:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
     resources:
-        gpu=needs("generate", "gpu"),
-        mem_mb=needs("generate", "mem_mb"),
-        runtime=needs("generate", "runtime"),
+        **needs("generate"),
     params:
         study=STUDY_FILE,
         config=lambda w: settings("token_study"),
@@ -154,9 +148,7 @@ rule readings_of_model:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
     resources:
-        gpu=needs("generate", "gpu"),
-        mem_mb=needs("generate", "mem_mb"),
-        runtime=needs("generate", "runtime"),
+        **needs("generate"),
     params:
         study=STUDY_FILE,
         checkpoint=model_folder,

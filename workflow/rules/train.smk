@@ -10,9 +10,7 @@ rule within_reach:
         "../../environment.yml"
     threads: STUDY.evaluation.threads
     resources:
-        gpu=needs("generate", "gpu"),
-        mem_mb=needs("generate", "mem_mb"),
-        runtime=needs("generate", "runtime"),
+        **needs("generate"),
     params:
         study=STUDY_FILE,
         cache=COMPLETIONS_CACHE.as_posix(),
@@ -42,9 +40,7 @@ rule train:
         "../../environment.yml"
     threads: lambda w: STUDY.training.threads * job.processes(STUDY, w.model)
     resources:
-        gpu=needs("train", "gpu"),
-        mem_mb=needs("train", "mem_mb"),
-        runtime=needs("train", "runtime"),
+        **needs("train"),
     params:
         launch=lambda w: job.launch(STUDY_FILE, STUDY, w.model),
         study=STUDY_FILE,
