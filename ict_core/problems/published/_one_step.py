@@ -7,78 +7,57 @@ from ict_core.seeding import generator
 VERSION = "1"
 _NAMES = ("Tom", "Anna", "Ben", "Mia", "Leo", "Eva", "Max", "Nina", "Paul", "Rosa", "Omar", "Ida")
 _THINGS = (
-    "apples",
-    "books",
-    "cards",
-    "coins",
-    "eggs",
-    "flowers",
-    "marbles",
-    "nuts",
-    "pens",
-    "shells",
-    "stamps",
-    "toys",
+    *("apples", "books", "cards", "coins", "eggs", "flowers"),
+    *("marbles", "nuts", "pens", "shells", "stamps", "toys"),
 )
-_STORIES = {  # of each operation its sign, and stories with what a worked solution says before the calculation
+_SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided": "/"}
+_STORIES = {  # of each operation, with what a worked solution says before the calculation
     "plus": (
-        "+",
         (
-            (
-                "{name} has {a} {thing}. {other} gives {name} {b} more. How many {thing} does {name} have now?",
-                "{name} has {a} {thing} and gets {b} more.",
-            ),
-            (
-                "There are {a} {thing} on a table. {name} puts {b} more there. How many {thing} are on the table now?",
-                "There are {a} {thing} and {b} more are put there.",
-            ),
-            (
-                "{name} finds {a} {thing} and {other} finds {b} {thing}. How many {thing} do they find together?",
-                "{name} finds {a} and {other} finds {b} {thing}.",
-            ),
+            "{name} has {a} {thing}. {other} gives {name} {b} more. How many {thing} does {name} have now?",
+            "{name} has {a} {thing} and gets {b} more.",
+        ),
+        (
+            "There are {a} {thing} on a table. {name} puts {b} more there. How many {thing} are on the table now?",
+            "There are {a} {thing} and {b} more are put there.",
+        ),
+        (
+            "{name} finds {a} {thing} and {other} finds {b} {thing}. How many {thing} do they find together?",
+            "{name} finds {a} and {other} finds {b} {thing}.",
         ),
     ),
     "minus": (
-        "-",
         (
-            (
-                "{name} has {a} {thing}. {name} gives {b} of them to {other}. How many {thing} does {name} have left?",
-                "{name} has {a} {thing} and gives {b} away.",
-            ),
-            (
-                "There are {a} {thing} in a box. {name} takes out {b}. How many {thing} are left in the box?",
-                "There are {a} {thing} and {b} are taken out.",
-            ),
-            (
-                "{name} has {a} {thing} and {other} has {b}. How many more {thing} does {name} have than {other}?",
-                "{name} has {a} {thing} and {other} has {b}.",
-            ),
+            "{name} has {a} {thing}. {name} gives {b} of them to {other}. How many {thing} does {name} have left?",
+            "{name} has {a} {thing} and gives {b} away.",
+        ),
+        (
+            "There are {a} {thing} in a box. {name} takes out {b}. How many {thing} are left in the box?",
+            "There are {a} {thing} and {b} are taken out.",
+        ),
+        (
+            "{name} has {a} {thing} and {other} has {b}. How many more {thing} does {name} have than {other}?",
+            "{name} has {a} {thing} and {other} has {b}.",
         ),
     ),
     "times": (
-        "*",
         (
-            (
-                "{name} has {a} boxes with {b} {thing} in each. How many {thing} does {name} have?",
-                "There are {a} boxes with {b} {thing} in each.",
-            ),
-            (
-                "{name} buys {b} {thing} a day for {a} days. How many {thing} does {name} buy?",
-                "{name} buys {b} {thing} on each of {a} days.",
-            ),
+            "{name} has {a} boxes with {b} {thing} in each. How many {thing} does {name} have?",
+            "There are {a} boxes with {b} {thing} in each.",
+        ),
+        (
+            "{name} buys {b} {thing} a day for {a} days. How many {thing} does {name} buy?",
+            "{name} buys {b} {thing} on each of {a} days.",
         ),
     ),
     "divided": (
-        "/",
         (
-            (
-                "{name} shares {a} {thing} equally among {b} friends. How many {thing} does each friend get?",
-                "{a} {thing} are shared among {b} friends.",
-            ),
-            (
-                "{name} puts {a} {thing} into bags, {b} in each. How many bags does {name} fill?",
-                "{a} {thing} are put into bags of {b}.",
-            ),
+            "{name} shares {a} {thing} equally among {b} friends. How many {thing} does each friend get?",
+            "{a} {thing} are shared among {b} friends.",
+        ),
+        (
+            "{name} puts {a} {thing} into bags, {b} in each. How many bags does {name} fill?",
+            "{a} {thing} are put into bags of {b}.",
         ),
     ),
 }
@@ -107,9 +86,9 @@ class OneStep:
         answer = {"plus": a + b, "minus": a - b, "times": a * b, "divided": a}[self.operation]
         if self.operation == "divided":
             told["a"] = a * b
-        sign, stories = _STORIES[self.operation]
+        stories = _STORIES[self.operation]
         question, begins = stories[rng.integers(len(stories))]
-        ends = f"{told['a']} {sign} {told['b']} = {answer}. The answer is \\boxed{{{answer}}}."
+        ends = f"{told['a']} {_SIGNS[self.operation]} {told['b']} = {answer}. The answer is \\boxed{{{answer}}}."
         return {
             "question": question.format(**told),
             "answer": str(answer),
