@@ -6,7 +6,7 @@ Every section here that states its `selector` is one of those that a file of met
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args
 
 from pydantic import Field
 
@@ -39,17 +39,13 @@ class Percent(Method):
 def selector_sections() -> dict[str, type[Method]]:
     """The sections here that state a selector, by it."""
     sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
-    fields = {kind: kind.model_fields["selector"] for kind in sections}
-    named = {
-        kind: get_args(field.annotation) for kind, field in fields.items() if get_origin(field.annotation) is Literal
-    }
-    return {names[0]: kind for kind, names in named.items()}
+    stated = {kind: get_args(kind.model_fields["selector"].annotation) for kind in sections}  # () where it is any text
+    return {names[0]: kind for kind, names in stated.items() if names}
 
 
 def method_schema() -> Any:
     """The type of a file of `configs/methods`: any of the sections here, told apart by `selector`."""
-    sections = list(selector_sections().values())
-    return Annotated[Union[tuple(sections)], Field(discriminator="selector")]  # noqa: UP007
+    return Annotated[Union[tuple(selector_sections().values())], Field(discriminator="selector")]  # noqa: UP007
 
 
 class Grpo(Method):

@@ -56,9 +56,7 @@ class Study:
     trackers: tuple[Tracker, ...]  # that trainings report to; no result depends on them
     shown: tuple[str, ...] | None  # variants with a line in every figure; None: those that every model runs
     beside: tuple[str, ...]  # stored studies whose verdicts stand beside this one's
-    tuned: Mapping[tuple[str, str], float] = field(
-        default_factory=dict
-    )  # the learning rate of a model's variant, chosen
+    tuned: Mapping[tuple[str, str], float] = field(default_factory=dict)  # the rate chosen, by model and variant
 
     def cells(self) -> list[Cell]:
         """Every cell of the grid once, in its order: trained and evaluated, at its own rate where there is a tuning."""
