@@ -3,18 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tabulate import tabulate
 
+from ict_core.config.study import Study
+from ict_core.config.study_file import Cell
 from ict_core.jobs.causes import cause, last_lines
 from ict_core.jobs.damage import damaged
 from ict_core.process.job_log import Reading, is_held, read
 from ict_core.store.layout import BASE_VARIANT, StudyFiles
-
-if TYPE_CHECKING:
-    from ict_core.config.study import Study
-    from ict_core.config.study_file import Cell
 
 
 class Status(NamedTuple):
@@ -25,7 +23,7 @@ class Status(NamedTuple):
     the log tells of no error: they were deleted, or a cluster has the job). A damaged file is one `damaged` of no cell.
     """
 
-    cell: "Cell | None"  # None for a job of none
+    cell: Cell | None  # None for a job of none
     state: str
     stage: str = ""  # the job that is next or under way, by its rule; none once done
     note: str = ""  # why a job has failed, which outputs are missing, or what is wrong with a file
@@ -43,7 +41,7 @@ class _Step(NamedTuple):
     outputs: tuple[Path, ...]
 
 
-def study_status(study: "Study", results: Path, stored: Mapping["Cell", str]) -> list[Status]:
+def study_status(study: Study, results: Path, stored: Mapping[Cell, str]) -> list[Status]:
     """How far every cell is, then what else runs, has failed or is damaged. `stored`: further cells, with notes."""
     files = StudyFiles(results)
     later = [cell for cell in study.later_cells() if cell in stored or files.cell(cell.folder).folder.exists()]
@@ -59,7 +57,7 @@ def study_status(study: "Study", results: Path, stored: Mapping["Cell", str]) ->
     return [*statuses, *(Status(None, "damaged", note=fault) for fault in faults)]
 
 
-def _steps(study: "Study", files: StudyFiles, cell: "Cell") -> list[_Step]:
+def _steps(study: Study, files: StudyFiles, cell: Cell) -> list[_Step]:
     """The jobs of a cell in their order."""
     own = files.cell(cell.folder)
     made = [("train", (own.train,))]
@@ -72,7 +70,7 @@ def _steps(study: "Study", files: StudyFiles, cell: "Cell") -> list[_Step]:
     return [_Step(rule, files.log_of(rule, cell.folder), outputs) for rule, outputs in rules]
 
 
-def _status(files: StudyFiles, cell: "Cell", steps: Sequence[_Step]) -> Status:
+def _status(files: StudyFiles, cell: Cell, steps: Sequence[_Step]) -> Status:
     """Of one cell: the state of its first job whose outputs are not all there."""
     for number, step in enumerate(steps):
         missing = [output.relative_to(files.results).as_posix() for output in step.outputs if not output.exists()]
