@@ -80,11 +80,6 @@ def machine_of(platform: Mapping[str, Any], process: Mapping[str, Any]) -> dict[
     return {"cpu": platform["cpu"], "hardware": hardware_class(platform, process)}
 
 
-def this_machine() -> dict[str, Any]:
-    """:func:`machine_of` this process."""
-    return machine_of(this_platform(), this_process())
-
-
 def _driver() -> str | None:
     """The version of the NVIDIA driver, as the kernel's module states it."""
     lines = numerics.proc_lines("/proc/driver/nvidia/version")

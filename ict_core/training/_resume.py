@@ -23,7 +23,7 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from ict_core.errors import UserError
-from ict_core.process.machine import core_packages, this_hardware, this_machine
+from ict_core.process.machine import core_packages, machine_of, this_hardware, this_platform, this_process
 from ict_core.selection.registry import rule_files
 from ict_core.store.code import fingerprint
 from ict_core.store.files import remove
@@ -64,7 +64,7 @@ class Checkpoints:
         self._origin = json.loads(json.dumps(origin))  # as it is read again
         self.started = started  # earlier by what the attempts before took for the steps that were kept
         self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
-        self.machines = [this_machine()]  # of the attempts before, and of this one
+        self.machines = [machine_of(this_platform(), this_process())]  # of the attempts before, and of this one
 
     def resume(self) -> Path | None:
         """The newest checkpoint that is whole and of this training; newer ones are named and set aside."""
