@@ -32,10 +32,7 @@ REPLICATIONS = ("mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3")
 BENCHES = {  # study -> its heading, and the differences that its table shows
     "rules": ("Twelve seeds", ("Δ grpo", "Δ random", "Δ mean one")),
     "rules-controls": ("Further controls, ten other seeds", ("Δ grpo", "Δ random", "Δ random, same sign")),
-    "rules-two-updates": (
-        "Two updates a rollout batch, ten seeds",
-        ("Δ grpo", "Δ random", "Δ grpo, shared rate"),
-    ),
+    "rules-two-updates": ("Two updates a rollout batch, ten seeds", ("Δ grpo", "Δ random", "Δ grpo, shared rate")),
 }
 TOKEN_QUANTITIES = {  # of the study smollm2-rules -> the column's head
     "kept_share": "effective share",
@@ -45,17 +42,11 @@ TOKEN_QUANTITIES = {  # of the study smollm2-rules -> the column's head
     "norm_share": "gradient norm",
     "cosine": "its cosine",
 }
-TOKEN_CLAIMS = {
-    "probability-of-kept": "mean probability of the kept tokens",
-    "half-high-half-low-entropy": "share of them above the median H1",
-    "elbow-near-ten": "elbow of the sorted scores",
-    "kept-lie-near-beta": "distance of π from β, kept less dropped",
-}
-PAPER_SAYS = {
-    "probability-of-kept": "0.18 ± 0.09",
-    "half-high-half-low-entropy": "0.51, 0.50",
-    "elbow-near-ten": "near 10 %",
-    "kept-lie-near-beta": "nearer",
+TOKEN_CLAIMS = {  # of the study smollm2-tokens -> in words, and what the paper says
+    "probability-of-kept": ("mean probability of the kept tokens", "0.18 ± 0.09"),
+    "half-high-half-low-entropy": ("share of them above the median H1", "0.51, 0.50"),
+    "elbow-near-ten": ("elbow of the sorted scores", "near 10 %"),
+    "kept-lie-near-beta": ("distance of π from β, kept less dropped", "nearer"),
 }
 
 
@@ -156,15 +147,10 @@ def token_claims() -> str:
     """The ledger's claims on a real model's tokens."""
     claims = json.loads((REFERENCE / "smollm2-tokens/claims.json").read_text("utf-8"))["claims"]
     found = {claim["id"]: claim for claim in claims}
-    rows = [
-        [
-            name,
-            estimate_text(found[claim]).replace("\N{NO-BREAK SPACE}", " "),
-            PAPER_SAYS[claim],
-            found[claim]["verdict"],
-        ]
-        for claim, name in TOKEN_CLAIMS.items()
-    ]
+    rows = []
+    for claim, (name, paper) in TOKEN_CLAIMS.items():
+        estimate = estimate_text(found[claim]).replace("\N{NO-BREAK SPACE}", " ")
+        rows.append([name, estimate, paper, found[claim]["verdict"]])
     return table(["", "SmolLM2-135M", "the paper", "verdict"], rows)
 
 
@@ -229,12 +215,7 @@ def chosen_rates() -> str:
 
 def replications() -> str:
     """What the stored studies with seeds of their own found on the smaller model: gates, and differences from GRPO."""
-    differences = {
-        "grpo-replica": "replica",
-        "entropy-20": "20-Entropy",
-        "random-10": "random-10",
-        "ict-10": "ICT-10",
-    }
+    differences = {"grpo-replica": "replica", "entropy-20": "20-Entropy", "random-10": "random-10", "ict-10": "ICT-10"}
     compared = "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4'"
     rows = []
     for study in REPLICATIONS:
