@@ -10,10 +10,8 @@ largest.
 """
 
 import math
-import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -70,22 +68,8 @@ def with_seeds(folder: Path, seeds: int) -> Study:
 def run(folder: Path, *command: str) -> Run:
     """Run a module of Python in a folder; stops the benchmark when it fails."""
     started = time.perf_counter()
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", PEAK, *command],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    errors = process.stderr.read()
-    _, code, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(code)
-    if process.returncode:
-        sys.exit(errors[-4000:])
-    return Run(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, int(errors.split()[-1]) / 1024)
+    cpu, errors = report.cpu_seconds([sys.executable, "-c", PEAK, *command], folder, {"PYTHONPATH": str(folder)})
+    return Run(time.perf_counter() - started, cpu, int(errors.split()[-1]) / 1024)
 
 
 class Cells:

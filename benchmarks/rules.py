@@ -27,7 +27,7 @@ def main() -> None:
     """Measure, and name what is above the bound."""
     options = report.parse(report.parser(__doc__))
     torch.set_num_threads(1)
-    training_step.STUDY = load_study(Path(__file__).resolve().parents[1] / "configs/studies/rules.yaml")
+    training_step.STUDY = load_study(report.REPOSITORY / "configs/studies/rules.yaml")
     rules = [variant for variant, method in training_step.STUDY.methods.items() if method.control is None]
     setting = training_step.SETTINGS["quick" if options.quick else "tiny"]
     rounds = 1 if options.quick else ROUNDS

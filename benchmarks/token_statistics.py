@@ -140,14 +140,9 @@ def own_memory(size: str, label: str, device: str) -> float:
         work(case)
         return (torch.cuda.max_memory_allocated() - before) / 1e6
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    before = _status("VmRSS")
+    before = report.resident()
     work(case)
-    return (_status("VmHWM") - before) * 1024 / 1e6
-
-
-def _status(key: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(key + ":"))
+    return (report.resident("VmHWM") - before) * 1024 / 1e6
 
 
 def speed(size: str, rounds: int, device: str) -> Iterator[dict[str, str]]:

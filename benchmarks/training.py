@@ -15,7 +15,6 @@ parts are wall seconds, as `timing.parquet` has them. The commit comes from this
 
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -50,7 +49,7 @@ def study(folder: Path, methods: list[str], steps: int, prompts: int) -> Path:
     """A study of one model whose recipe is mini's with those steps and prompts."""
     configs = folder / "configs"
     timed_recipe(configs, (configs / "training/mini.yaml").read_text(), steps, prompts, warmup=5)
-    text = timed_study((configs / "studies/mini.yaml").read_text(), "mini-s", methods, 1)
+    text = timed_study((configs / "studies/mini.yaml").read_text(), methods)
     file = configs / "studies/timed.yaml"
     file.write_text("numerics: portable\n" + text.replace("training: mini\n", "training: timed\n", 1))
     return file
@@ -64,11 +63,11 @@ def timed_recipe(configs: Path, text: str, steps: int, prompts: int, warmup: int
     (configs / "training/timed.yaml").write_text(text)
 
 
-def timed_study(text: str, model: str, methods: list[str], seeds: int) -> str:
-    """The file of a study as that of `timed`, with so many seeds of one model alone and without gates on other arms."""
+def timed_study(text: str, methods: list[str]) -> str:
+    """The file of a study as that of `timed`, with one seed of mini-s alone and without gates on other arms."""
     text = re.sub(r"^  validity:.*\n(?:    .*\n)*", "", text[: text.index("grid:")], flags=re.MULTILINE)
     text = re.sub(r"^study: .*$", "study: timed", text, count=1, flags=re.MULTILINE)
-    grid = f"  - models: [{model}]\n    methods: [{', '.join(methods)}]\n    seeds: {list(range(seeds))}\n"
+    grid = f"  - models: [mini-s]\n    methods: [{', '.join(methods)}]\n    seeds: [0]\n"
     return f"{text}grid:\n{grid}baselines: [{methods[0]}]\n"
 
 
@@ -107,14 +106,7 @@ def ran(tree: Path, stage: str, of: Path, method: str, arguments: dict[str, Path
     """CPU seconds, user and system, of one stage of seed 0 by that tree's library."""
     command = [sys.executable, "-m", "ict_core", stage, "--study", str(of), "--variant", method, "--seed", "0"]
     command += [word for name, path in arguments.items() for word in (f"--{name}", str(path))]
-    threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = os.environ | threads | {"PYTHONPATH": str(tree)}
-    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{tree}: exit status {done.returncode}\n{done.stderr[-4000:]}")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return report.cpu_seconds(command, tree, report.one_thread() | {"PYTHONPATH": str(tree)})[0]
 
 
 def parts(out: Path) -> dict[str, float]:

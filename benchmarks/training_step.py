@@ -54,7 +54,7 @@ with loading(without=("peft", "scipy", "vllm")):  # as a training does
 GROUP = 8
 DENSE = "TRL, dense GRPO"
 MEASURED = (DENSE, "GRPO", "ICT-10")  # their memory, too
-STUDY = load_study(Path(__file__).resolve().parents[1] / "configs/studies/mini.yaml")
+STUDY = load_study(report.REPOSITORY / "configs/studies/mini.yaml")
 
 
 @dataclass(frozen=True)
@@ -222,17 +222,11 @@ def highest(name: str, setting: Setting, base: Path) -> tuple[float, float]:
         step_of(trainer, rollouts, ARMS[name])
         peak = torch.cuda.max_memory_allocated()
         return peak / 2**20, (peak - before) / 2**20
-    before = resident()
+    before = report.resident()
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     step_of(trainer, rollouts, ARMS[name])
-    peak = resident("VmHWM")
+    peak = report.resident("VmHWM")
     return peak / 1024, (peak - before) / 1024
-
-
-def resident(field: str = "VmRSS") -> int:
-    """Memory of this process in KiB, now or (``VmHWM``) at most."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
 
 
 def memory(name: str, key: str, base: Path, apart: bool = False) -> tuple[float, float]:
