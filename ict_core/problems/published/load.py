@@ -232,11 +232,9 @@ def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataF
     Raises:
         UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
     """
-    if isinstance(published, GeneratorSet):
-        found = [item for item, _ in _made(published)]
-    else:
-        found = [item for item, _ in _read(published, mirror)]
-    items = _checked(published, mirror, found)
+    found: Iterable[tuple[Item, Any]]
+    found = _made(published) if isinstance(published, GeneratorSet) else _read(published, mirror)
+    items = _checked(published, mirror, (item for item, _ in found))
     if published.drawn < len(items):
         drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
         items = [items[index] for index in sorted(drawn)]
