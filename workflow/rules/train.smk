@@ -55,30 +55,8 @@ rule train:
         " --trackers {params.trackers:q} {params.inputs:q} &> {log:q}"
 
 
-# The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has.
-rule tune:
-    input:
-        before=round_before,
-        tried=tried,
-    output:
-        FILES.chosen_rate("{model}", "{variant}"),
-    log:
-        FILES.log_of("tune", "{model}/{variant}"),
-    conda:
-        "../../environment.yml"
-    params:
-        study=STUDY_FILE,
-        results=folder_of_output(above=2),
-        cells=cells_folder(STUDY.name),
-        before=before_option,
-        config=lambda w: settings("tune"),
-        code=fingerprint("stages.tune"),
-    shell:
-        "ict tune --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
-        " --results {params.results:q} --cells {params.cells:q} {params.before:q} --out {output:q} &> {log:q}"
-
-
-# A round before the last: which trainings the next one asks for is known once it has been made.
+# The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has. Before the last
+# round: which trainings the next one asks for is known once a round has been made.
 checkpoint tune_round:
     input:
         before=round_before,
@@ -99,6 +77,13 @@ checkpoint tune_round:
     shell:
         "ict tune --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
         " --results {params.results:q} --cells {params.cells:q} {params.before:q} --out {output:q} &> {log:q}"
+
+
+use rule tune_round as tune with:
+    output:
+        FILES.chosen_rate("{model}", "{variant}"),
+    log:
+        FILES.log_of("tune", "{model}/{variant}"),
 
 
 # The rates for other studies: `snakemake rates`. A target of its own, not part of `all`.
