@@ -55,6 +55,6 @@ def answers(
     return completions, facts
 
 
-def unused(model: Model) -> tuple[str, ...]:
-    """Packages that vLLM and transformers import if they find them: time, where a model needs no hardware."""
-    return () if model.hardware else ("scipy",)
+def unused(*models: Model) -> tuple[str, ...]:
+    """Packages that vLLM and transformers import if they find them: time, where no model needs hardware."""
+    return () if any(model.hardware for model in models) else ("scipy",)

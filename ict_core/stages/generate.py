@@ -18,8 +18,7 @@ def preload(study: "Study") -> None:
     from ict_core.evaluation.answers import unused
     from ict_core.evaluation.engine import preload_engine
 
-    packages = [set(unused(model)) for model in study.models.values()]
-    with loading(without=tuple(sorted(set.intersection(*packages)))):
+    with loading(without=unused(*study.models.values())):
         preload_engine(study.evaluation.engine)
 
 
