@@ -257,16 +257,16 @@ def calibrate(repetitions: int, seed: int = 0, sizes: Sequence[Size] = SIZES) ->
     return pd.concat(frames, ignore_index=True)
 
 
-def table(frame: pd.DataFrame, rows: Sequence[str] = ("method", "truth", "role"), columns: str = "size") -> str:
+def table(frame: pd.DataFrame, rows: Sequence[str] = ("method", "truth", "role")) -> str:
     """A Markdown table of rates, in per cent by rising seeds: bold where the method does not keep its word.
 
-    The columns `rows` tell its rows apart, `columns` its columns; both stand in the order of the frame. A dash where
+    The columns `rows` tell its rows apart, sizes its columns; both stand in the order of the frame. A dash where
     nothing was measured.
     """
     texts = (100 * frame["rate"]).map("{:.1f}".format)
     texts = texts.where(frame["verdict"] != "does not", "**" + texts + "**")
-    by_place = frame.assign(text=texts).set_index([*rows, columns, "seeds"])["text"].to_dict()
-    heads, seeds = list(frame[columns].unique()), sorted(frame["seeds"].unique())
+    by_place = frame.assign(text=texts).set_index([*rows, "size", "seeds"])["text"].to_dict()
+    heads, seeds = list(frame["size"].unique()), sorted(frame["seeds"].unique())
     lines = []
     for key in frame[list(rows)].drop_duplicates().itertuples(index=False, name=None):
         cells = [[by_place.get((*key, head, number), "-") for number in seeds] for head in heads]
