@@ -119,7 +119,6 @@ class Cells:
             "grade": folder / "grading.json",
         }
         for job in jobs:
-            files[job["stage"]].parent.mkdir(parents=True, exist_ok=True)
             write_manifest(files[job["stage"]], self._whole(job))
         if not base:
             log, tokens = self._of(self.log, cell), self._of(self.tokens, cell)

@@ -35,11 +35,8 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
         raise UserError(f"{results}: no page of {name} is there; run the study, or make figures STUDY={name}")
     with appearing(out) as folder:
         for file, _, html in pages:
-            target = folder / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_text(
-                target, _with_bar(html, "../" * (len(Path(file).parts) - 1) + "index.html", f"All pages of {name}")
-            )
+            home = "../" * (len(Path(file).parts) - 1) + "index.html"
+            write_text(folder / file, _with_bar(html, home, f"All pages of {name}"))
         links = "\n".join(_BAR.format(to=escape(quote(file)), text=escape(title)) for file, title, _ in pages)
         text = f"{_plain(answer.read_text('utf-8'))}\n\n{MARKS}" if answer.exists() else ""
         index = page(name, f"# The study {name}\n\n{text}").replace("</h1>\n", f"</h1>\n{links}\n", 1)
