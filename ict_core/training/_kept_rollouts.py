@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,18 +50,18 @@ class KeptRollouts:
 
     def link_into(self, folder: Path) -> None:
         """Give the files so far further names in a folder, of a checkpoint or of the training's output."""
-        _link(sorted(self._folder.glob("*.parquet")), folder)
+        _link(self._folder, folder)
 
     def take_from(self, folder: Path) -> None:
         """Go on with the files that a checkpoint holds, in place of what is here."""
         remove(self._folder)
-        _link(sorted(folder.glob("*.parquet")), self._folder)
+        _link(folder, self._folder)
 
 
-def _link(files: Sequence[Path], folder: Path) -> None:
+def _link(source: Path, folder: Path) -> None:
     """The same files in another folder, without room of their own where the file system has hard links."""
     folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
+    for file in sorted(source.glob("*.parquet")):
         try:
             os.link(file, folder / file.name)
         except OSError:
