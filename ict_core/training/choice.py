@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ict_core.config.method_files import load_method
-from ict_core.config.methods import Clip, Method, Normaliser, Surrogate
+from ict_core.config.methods import Method, Normaliser, Surrogate
 from ict_core.errors import UserError
 from ict_core.selection.base import Rule, TokenBatch
 from ict_core.store.layout import METHODS
@@ -132,10 +132,6 @@ class Choice:
             own = self.decisions(prompt, batch["completion_ids"][row][on].tolist())
             marks[row, on] = torch.tensor(own, dtype=torch.bool, device=on.device)
         return marks
-
-    def surrogate_of(self, low: float, high: float) -> Surrogate:
-        """The method's own, or the clipped ratio with these bounds."""
-        return self.surrogate or Clip.model_validate({"kind": "clip", "low": low, "high": high})
 
 
 def _group_scores(rule: Rule) -> tuple[str, ...]:

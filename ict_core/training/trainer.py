@@ -36,7 +36,7 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict, use_adapter
 
-from ict_core.config.methods import Rollouts
+from ict_core.config.methods import Clip, Rollouts
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
@@ -123,7 +123,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._correction = correction_of(self.args, rollouts)
         # TRL would take log-probs of vLLM's tokens by dense passes of its own
         self.vllm_importance_sampling_correction = False
-        self._surrogate = self._choice.surrogate_of(self.epsilon_low, self.epsilon_high)
+        self._surrogate = self._choice.surrogate or Clip(kind="clip", low=self.epsilon_low, high=self.epsilon_high)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
         self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
         self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
