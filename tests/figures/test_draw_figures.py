@@ -159,12 +159,13 @@ def test_pass_at_k_draws_means_as_lines_and_every_run_as_a_dot(frames):
     arm = arm[arm["metric"].str.startswith("pass@")]
     k = arm["metric"].str.removeprefix("pass@").astype(int)
     line = line_of(axis, "ict-10")
-    assert np.round(np.log2(line.get_xdata())).tolist() == [0, 1, 2, 3]
+    assert line.get_xdata().tolist() == [1, 2, 4, 8]  # where the values are: a shifted line would rise early or late
     assert np.allclose(line.get_ydata(), 100 * arm.groupby(k)["value"].mean())
     dots = [x for x in axis.lines if x.get_marker() == style("ict-10").marker]
     assert np.allclose(np.sort(dots[0].get_ydata()), np.sort(100 * arm["value"]))
     assert np.allclose(np.sort(np.round(np.log2(dots[0].get_xdata()))), np.sort(np.log2(k)))
-    assert set(dots[0].get_xdata()) == set(line.get_xdata())  # on their line
+    aside = np.unique(np.round(np.log2(dots[0].get_xdata()) % 1, 6))
+    assert len(aside) == 1  # each k as far from its line, so that methods stand side by side
     level = frames["levels"].query("model == 'tiny' and variant == 'ict-10' and benchmark == 'average'")
     bars = next(c for c in axis.collections if to_hex(c.get_color()[0]) == style("ict-10").colour.lower())
     drawn = np.array([segment[:, 1] for segment in bars.get_segments()])
