@@ -28,7 +28,7 @@ font-variant-numeric:tabular-nums;display:block;overflow-x:auto;margin:.75rem 0;
 th{border-bottom:1px solid #333;font-weight:600;text-align:left}
 th,td{padding:.25rem .6rem;vertical-align:top}
 tbody tr+tr td{border-top:1px solid #e3e3e3}
-.wide{font-size:12px}.wide th,.wide td{padding:.25rem .3rem}
+.wide{font-size:12px}.wide th,.wide td{padding:.25rem .3rem}.wide th{overflow-wrap:anywhere}
 @media(max-width:600px){p:has(>img){overflow-x:auto}p>img{max-width:none;width:40rem}\
 thead{display:none}table,tbody,tr{display:block;width:auto}tr{padding:.35rem 0}\
 tbody tr+tr{border-top:1px solid #ccc}td:empty{display:none}td{display:inline-block;border:0!important;\

@@ -47,7 +47,7 @@ def test_a_deleted_base_model_and_training_are_told_and_made_anew(uninterrupted,
     copy = Copy(tmp_path, uninterrupted)
     for folder in ("base/seed-0/model", "grpo/seed-1/train"):
         shutil.rmtree(copy.folder / CELLS / folder)
-    said = ict(copy, "status", "--study", SMOKE[1])
+    said = ict(copy, "status", "--study", "smoke")
     assert "mini-xs/base/seed-0 missing pretrain mini-xs/base/seed-0/model\n" in said
     assert "mini-xs/grpo/seed-1 missing train mini-xs/grpo/seed-1/train\n" in said
     rules = [rule for rule, _, _ in copy.planned(*SMOKE)]
@@ -71,7 +71,7 @@ def test_one_plain_run_makes_a_spoilt_study_whole(uninterrupted, tmp_path):
     (results / "statistics/runs.parquet").mkdir()
     spoilt = state(copy)
 
-    said = ict(copy, "status", "--study", SMOKE[1])
+    said = ict(copy, "status", "--study", "smoke")
     for file, fault in SPOILT.items():
         assert re.search(rf"the study damaged {file}.*: {fault}", said), said
     assert "mini-xs/grpo/seed-1 missing generate mini-xs/grpo/seed-1/completions.parquet\n" in said

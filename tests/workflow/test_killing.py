@@ -110,7 +110,7 @@ def test_what_is_killed_leaves_nothing_and_names_its_cause_and_the_same_command_
                 os.kill(process, sent)
         assert run.end() == status, run.log.read_text()
         assert left(temporary) == []
-        said = " ".join(copy.run("ict", "status", "--study", SMOKE[1]).stdout.split())
+        said = " ".join(copy.run("ict", "status", "--study", "smoke").stdout.split())
         assert f" failed {job.split('/')[0]} " in said and told in said, said
     run = Run(copy, ["tables", *SMOKE])
     while not is_held(results / f"logs/{STATISTICS}.log"):

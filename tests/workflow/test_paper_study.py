@@ -143,7 +143,7 @@ def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(loc
 
 def test_no_model_is_downloaded_for_a_study_that_cannot_have_its_data(fresh):
     without = ("env", "-u", "HF_TOKEN", f"HF_HOME={fresh.folder}/empty", "ict", "fetch-model")
-    result = fresh.run(*without, "--study", PAPER[1], "--model", "qwen2.5-0.5b", "--out", "results/model")
+    result = fresh.run(*without, "--study", "paper", "--model", "qwen2.5-0.5b", "--out", "results/model")
     assert result.returncode == 2, result.stdout
     assert "gpqa is gated and HF_TOKEN is not set" in result.stdout and "licence" in result.stdout
     assert "https://huggingface.co/datasets/Idavidrein/gpqa" in result.stdout

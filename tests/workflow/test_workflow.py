@@ -21,6 +21,7 @@ from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import TABLES
 
 SMOKE = ("--config=study=smoke",)
+STUDY = "configs/studies/smoke.yaml"
 STRICTER = """
 _as_it_was = grade_choice
 
@@ -195,7 +196,7 @@ RERUNS = {  # an edit: the jobs of cells that it reruns, then some of the study'
 @pytest.mark.parametrize("edit", RERUNS)
 def test_an_edit_reruns_what_reads_it_and_nothing_before(finished, edit):
     old, _, new = edit.partition(" -> ")
-    file = SMOKE[1] if new else edit
+    file = STUDY if new else edit
     text = (finished.folder / file).read_text()
     assert not new or text.count(old) == 1
     (finished.folder / file).write_text(text.replace(old, new) if new else f"{text}\n# an edit\n")
@@ -224,17 +225,17 @@ def test_an_edit_of_a_rule_retrains_its_own_cells_only_and_the_plan_counts_them(
 
 
 def plan(copy: Copy) -> str:
-    result = copy.run("ict", "plan", SMOKE[1])
+    result = copy.run("ict", "plan", "smoke")
     assert result.returncode == 0, result.stdout
     return re.sub(" +", " ", result.stdout)
 
 
 @pytest.mark.slow
 def test_an_added_method_plans_its_own_cells_only(finished):
-    study = finished.folder / SMOKE[1]
+    study = finished.folder / STUDY
     study.write_text(study.read_text().replace("ict-10]", "ict-10, random-10]"))
     jobs = Counter((rule, variant) for rule, variant, _ in finished.planned(*SMOKE))
-    restore(finished, SMOKE[1])
+    restore(finished, STUDY)
     of_cells = {job: n for job, n in jobs.items() if job[1]}
     assert of_cells == {(rule, "random-10"): 2 for rule in ("train", "generate", "grade")}
     assert not {rule for rule, _ in jobs} & {"data", "contamination", "pretrain"}
