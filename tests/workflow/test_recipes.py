@@ -30,6 +30,7 @@ def copy(tmp_path) -> Copy:
     ignored = shutil.ignore_patterns("__pycache__", ".*")
     for folder in ("tests", "docs", "scripts"):
         shutil.copytree(REPOSITORY / folder, copy.folder / folder, ignore=ignored)
+    shutil.copy2(REPOSITORY / "Makefile", copy.folder)  # tests of the pages look commands up
     return copy
 
 
