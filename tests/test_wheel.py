@@ -147,7 +147,7 @@ def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed,
 def test_publishing_tags_the_version_pushes_the_tag_and_uploads_what_was_built(tmp_path):
     """In a clone whose origin is an empty repository, with a program in twine's place that notes what it is given."""
     clone, origin, twine = tmp_path / "clone", tmp_path / "origin.git", tmp_path / "twine"
-    git = ["git", "-C", str(clone), "-c", "user.name=a", "-c", "user.email=a@b"]
+    git = ["git", "-C", str(clone)]
     subprocess.run(["git", "init", "--quiet", "--bare", str(origin)], check=True)
     subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(REPOSITORY), str(clone)], check=True)
     subprocess.run([*git, "remote", "set-url", "origin", str(origin)], check=True)

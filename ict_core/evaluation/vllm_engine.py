@@ -15,7 +15,6 @@ from ict_core.store.manifests import resolved
 vllm_environment.set_environment()
 
 import torch  # noqa: E402
-from transformers import AutoConfig  # noqa: E402
 from vllm import LLM, CompletionOutput, RequestOutput, SamplingParams  # noqa: E402
 from vllm.inputs import tokens_input  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
@@ -50,7 +49,9 @@ def _check_head_size(model: Path) -> None:
     """Refuse a checkpoint that vLLM on the CPU ends on in a traceback of its own."""
     from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
-    config = AutoConfig.from_pretrained(model, trust_remote_code=False, local_files_only=True).get_text_config()
+    from ict_core.models.read import read_config
+
+    config = read_config(model).get_text_config()
     size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     allowed = CPUAttentionBackend.get_supported_head_sizes()
     if size not in allowed:

@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from ict_core.config.inputs import Dtype
 from ict_core.errors import UserError
@@ -20,6 +27,15 @@ def read_tokenizer(folder: Path, **options: Any) -> PreTrainedTokenizerBase:
         UserError: it is missing, damaged, or needs code of its own.
     """
     return _read(AutoTokenizer, folder, "tokenizer", options)
+
+
+def read_config(folder: Path) -> PreTrainedConfig:
+    """A checkpoint's configuration.
+
+    Raises:
+        UserError: it is missing, damaged, or needs code of its own.
+    """
+    return _read(AutoConfig, folder, "config.json", {})
 
 
 def read_model(folder: Path, dtype: Dtype) -> PreTrainedModel:

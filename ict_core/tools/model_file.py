@@ -14,7 +14,7 @@ from ict_core.config.mistakes import faults_of
 from ict_core.config.section import Name
 from ict_core.errors import UserError
 from ict_core.models.fetch import checkpoint_sizes, doubled_start
-from ict_core.models.read import read_tokenizer
+from ict_core.models.read import read_config, read_tokenizer
 from ict_core.process.failures import lost_connection
 from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import read_manifest
@@ -80,13 +80,7 @@ def _of_hub(name: str, scratch: Path) -> list[str]:
 
 def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
     """The file that says `where` the checkpoint is and what lies in its folder, and remarks on it."""
-    from transformers import AutoConfig
-
-    tokenizer = read_tokenizer(folder)
-    try:
-        stated = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # the libraries raise whatever a damaged file leads them to
-        raise UserError(f"{folder}: config.json cannot be read: {' '.join(str(error).split())}") from None
+    tokenizer, stated = read_tokenizer(folder), read_config(folder)
     config = stated.get_text_config()
     sizes = checkpoint_sizes(config)
     try:

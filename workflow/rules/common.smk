@@ -40,7 +40,7 @@ from ict_core.store.layout import (
     cell_folder,
     cells_folder,
     stored_folder,
-    study_file as file_of_study,
+    study_file,
     study_folder,
     trained_model,
 )
@@ -73,10 +73,10 @@ def say_few(record):
 logger.addFilter(say_few)
 
 
-def study_file():
+def given_study():
     """The one file that defines the study: of `--config=study=NAME` or --configfile, or the default."""
     given = dict(arg.split("=", 1) for arg in workflow.config_settings.config_args)
-    named = [file_of_study(given.pop("study"))] if "study" in given else []
+    named = [study_file(given.pop("study"))] if "study" in given else []
     if given:
         raise WorkflowError(
             f"--config={next(iter(given))}: other values are not checked, so edit a copy of the study file;"
