@@ -61,10 +61,7 @@ IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
 def say_few(record):
     """Print how many files a job gathers, not a list of many, which would hide the last lines of a run."""
-    if (
-        hasattr(record, "rule_name")
-        and len(getattr(record, "input", [])) > 20
-    ):
+    if hasattr(record, "rule_name") and len(getattr(record, "input", [])) > 20:
         record.input = [f"{len(record.input)} files"]
         record.reason = record.reason.partition(":")[0]
     return True
