@@ -37,6 +37,16 @@ def names(file: str) -> set[str]:
     return {re.split(r"[=<>]", line)[0] for line in own if line and not line.startswith("-")}
 
 
+def pinned(package: str) -> str:
+    """The version of a package that the locks are made of."""
+    (line,) = [
+        line
+        for line in (REPOSITORY / "requirements/common.in").read_text().splitlines()
+        if line.startswith(f"{package}==")
+    ]
+    return line
+
+
 def declared(*groups: str) -> set[str]:
     wanted = [line for group in groups for line in PROJECT["optional-dependencies"][group]]
     return {re.split(r"[=<>]", line)[0] for line in wanted}
@@ -122,6 +132,22 @@ def test_the_examples_run_by_the_installed_package(installed, example, tiny_chec
     """TRL's trainer with a selection, a rule of one's own in it, and a loop of one's own."""
     alone = shutil.copy(example, tmp_path)  # away from the checkout
     assert "2" in ran(installed, "python", alone, str(tiny_checkpoint), "3").splitlines()[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_what_the_wheel_declares_is_enough_in_an_empty_environment(installed, tiny_checkpoint, tmp_path):
+    """pip resolves its needs, and then those of `train`, with the locked torch, as pip's newest brings CUDA."""
+    (wheel,) = installed.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    pip = [str(tmp_path / "venv/bin/python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, str(wheel)], check=True)
+    logs = REPOSITORY / "tests/comparison/logs/lm_eval"
+    assert "24 problems" in ran(tmp_path, "ict", "compare", str(logs), "--metric", "acc")
+    subprocess.run([*pip, f"{wheel}[train]", pinned("torch")], check=True)
+    for example in EXAMPLES:
+        alone = shutil.copy(example, tmp_path)
+        assert "2" in ran(tmp_path, "python", alone, str(tiny_checkpoint), "3").splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from ict_core.config.methods import Method, Training
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, repository, show_value
 from ict_core.config.section import load_section, read_section
 from ict_core.config.study import Study
-from ict_core.config.study_file import StudyFile
+from ict_core.config.study_file import JobHours, StudyFile
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
 from ict_core.store.files import hash_file
@@ -71,6 +71,8 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
+    if file.job_hours is not None:
+        models = {name: _with_hours(model, file.job_hours) for name, model in models.items()}
     for name, benchmark in benchmarks.items():
         benchmarks[name] = _with_problems(
             benchmark, (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
@@ -124,6 +126,15 @@ def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
     if number is None:
         return benchmark
     changed: Benchmark = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
+    return changed
+
+
+def _with_hours(model: Model, hours: JobHours) -> Model:
+    """With the study's limits of a job, if it states hardware."""
+    if model.hardware is None:
+        return model
+    limited = model.hardware.changed(train_hours=hours.train, generate_hours=hours.generate)
+    changed: Model = model.changed(hardware=limited)
     return changed
 
 
@@ -242,6 +253,9 @@ def _check_study(
     if starting and unsolved:
         allowed = f"sets with worked solutions, as {', '.join(starting)} has a supervised_start"
         yield refused("data.train_sets", unsolved, allowed)
+    if file.job_hours is not None and models and not any(model.hardware for model in models.values()):
+        text = "no model of the grid states `hardware`, so nothing reads it; allowed: only beside one that does"
+        yield Fault("job_hours", text)
     wanted, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
     if names and set(names) == set(train_sets) and wanted is not None and wanted > available:
         yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")

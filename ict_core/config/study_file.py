@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from ict_core.config.inputs import Hours
 from ict_core.config.mistakes import Fault, one_of, refused, repeated
 from ict_core.config.section import Count, Few, Name, Section, Seed, Steps, Temperature, Threads, is_absent
 from ict_core.config.tuning import Tuning
@@ -92,6 +93,16 @@ class Grading(Section):
 
     seconds: float = Field(ge=0.1, le=3600)
     memory_mib: int = Field(ge=256, le=2**20)
+
+
+class JobHours(Section):
+    """The limits that a cluster's scheduler is given for one job, in place of those of the models' files.
+
+    The recipe of a study may be much shorter than the one that a model's limits allow.
+    """
+
+    train: Hours
+    generate: Hours
 
 
 class Cell(NamedTuple):
@@ -191,6 +202,7 @@ class StudyFile(Section):
     token_study: TokenStudy = TokenStudy(gradient_prompts=8)
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs (or deterministic)
     learning_curve: LearningCurve | None = None  # absent: none
+    job_hours: JobHours | None = None  # absent: `hardware` of each model's file says it
     rollouts_mib: Count | None = None  # keep all training rollouts, at most so many MiB a training; absent: none
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
     shown: tuple[Name, ...] | None = None  # variants in figures of one line each; absent: those that every model has

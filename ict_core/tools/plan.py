@@ -119,12 +119,12 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
 
 
 def _limits(study: Study, jobs: Mapping[Kind, int]) -> str:
-    """The hours that these jobs may take at most, by their models' files; empty where none states hardware."""
+    """The hours that these jobs may take at most, by their limits; empty where no model states hardware."""
     keys, most = {"train": "train_hours", "generate": "generate_hours"}, 0.0
     for kind, number in jobs.items():
         if kind.rule in keys and (hardware := study.models[kind.model].hardware):
             most += number * getattr(hardware, keys[kind.rule])
-    return f" Their models' limits ({', '.join(keys.values())}) allow {most:,.0f} hours in all." if most else ""
+    return f" The limits of those on GPUs (train_hours, generate_hours) allow {most:,.0f} hours in all." if most else ""
 
 
 def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> str:

@@ -52,6 +52,8 @@ CASES = {
     "a curve of too many problems": (MINI, "baselines:", "learning_curve: {every: 8, problems: 101, samples: 1}\nbaselines:", "learning_curve.problems", "101"),
     "a curve of one point": (MINI, "baselines:", "learning_curve: {every: 49, problems: 9, samples: 1}\nbaselines:", "learning_curve.every", "49", "40"),
     "a curve of another benchmark": (MINI, "baselines:", "learning_curve: {every: 8, problems: 9, samples: 1, benchmarks: [gsm8k]}\nbaselines:", "learning_curve.benchmarks[0]", "'gsm8k'", "mini-word"),
+    "limits of jobs that no model reads": (MINI, "baselines:", "job_hours: {train: 1, generate: 1}\nbaselines:", "job_hours", "`hardware`"),
+    "a limit of no time": (PAPER, "baselines:", "job_hours: {train: 0, generate: 1}\nbaselines:", "job_hours.train", "0"),
     "no room for rollouts": (MINI, "baselines:", "rollouts_mib: 1\nbaselines:", "rollouts_mib", "1"),
     "two factors": (ICT20, "percent: 20", "percent: 20\nscore: kl", "of", "'ict-10'", "percent, score"),
     "no factor": (ICT20, "percent: 20\n", "", "of", "'ict-10'"),

@@ -329,6 +329,17 @@ def test_a_models_change_downloads_and_trains_no_more_than_it_must(configs, old,
     assert {s for s in STAGES if paper.stage_config(s, cell) != other.stage_config(s, cell)} == changed | {"evidence"}
 
 
+def test_a_study_s_limits_of_a_job_stand_in_place_of_its_models_and_rerun_nothing(configs):
+    before, cell = load_paper(configs), Cell("hub-m", "ict-10", 0)
+    file = configs / "studies/paper.yaml"
+    file.write_text(f"{file.read_text()}job_hours: {{train: 0.2, generate: 0.1}}\n")
+    after = load_paper(configs)
+    assert [after.models["hub-m"].hardware.train_hours, after.models["hub-m"].hardware.generate_hours] == [0.2, 0.1]
+    assert before.models["hub-m"].hardware.train_hours == 1
+    changed = {stage for stage in STAGES if before.stage_config(stage, cell) != after.stage_config(stage, cell)}
+    assert changed <= {"evidence"}
+
+
 def test_samples_of_a_benchmark_stand_in_place_of_the_studys(configs):
     evaluation = load_paper(configs).evaluation
     assert [evaluation.samples_for(name) for name in ("gsm8k", "mini-word")] == [16, 8]

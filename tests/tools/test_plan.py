@@ -166,6 +166,14 @@ def test_jobs_without_a_time_are_bounded_by_the_limits_of_their_models(mini):
     assert "allow" not in plan_page(mini, JOBS, {}, REFERENCE, 1)
 
 
+def test_the_first_study_on_a_gpu_is_planned_for_one_night():
+    study = load_study(STUDIES / "gpu-first.yaml")
+    trainings = len(study.trained_cells()) + len(study.tuned_arms()) * 2  # the better half of four rates on a second seed
+    jobs = {Kind("train", "qwen2.5-0.5b", 2): trainings, Kind("generate", "qwen2.5-0.5b", 2): len(study.cells()) + 1}
+    (hours,) = re.findall(r"allow ([\d,]+) hours in all", plan_page(study, jobs, {}, REFERENCE, 16))
+    assert 8 <= int(hours) <= 12
+
+
 def test_checkpoints_take_the_disk_of_what_runs_at_a_time_and_one_more_each(mini):
     paper = load_study(STUDIES / "paper.yaml")
     jobs = {Kind("train", "qwen2.5-0.5b", 8): 10, Kind("train", "qwen2.5-7b", 32): 1}
