@@ -30,7 +30,7 @@ PINS = {
     # torch's matrix products and its exp and log: MKL has no other branch that Intel's CPUs and others share
     "MKL_CBWR": "COMPATIBLE",
     "ONEDNN_MAX_CPU_ISA": "AVX2",  # the linear layers of vLLM
-    "NPY_ENABLE_CPU_FEATURES": "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2",
+    "NPY_ENABLE_CPU_FEATURES": "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 X86_V3",  # the last: all of them since 2.4
     "OPENBLAS_CORETYPE": "Haswell",  # the linear algebra of numpy and SciPy
     "ARROW_USER_SIMD_LEVEL": "AVX2",
     "TORCHDYNAMO_DISABLE": "1",  # compiled code (vLLM's sampler in a training) is this CPU's
@@ -207,7 +207,8 @@ def _numpy() -> str | None:
     if _imported("numpy", "_core") is None:
         return None
     core: Any = importlib.import_module("numpy._core._multiarray_umath")
-    return next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
+    widest = next((name for name in reversed(core.__cpu_dispatch__) if core.__cpu_features__[name]), "baseline")
+    return "AVX2" if widest == "X86_V3" else widest
 
 
 def _loaded_openblas() -> list[ctypes.CDLL]:
