@@ -77,7 +77,7 @@ def test_every_rule_of_the_project_says_what_it_was_written_from():
     # as what they vary, but where a file says otherwise
     assert (methods["kl-cov"].source, methods["cispo"].source) == ("code", "summary")
     assert "source" not in methods["cispo"].dump() and "source" not in methods["cispo"].settings()
-    of_bench, other = (project(name) for name in ("rules-more", "mini"))
+    of_bench, other = (project(name) for name in ("rules-rates", "mini"))
     assert of_bench.stage_config("evidence")["sources"]["cw-grpo"] == "summary"
     assert "sources" not in other.stage_config("evidence")
 
