@@ -144,7 +144,8 @@ def probe(file: Path) -> dict[str, Any] | None:
             named = {**block, **study, "training": [study["training"]], "data": study["data"].get("train_sets", [])}
             if name not in named.get(kind, []):
                 continue
-            for key in ("tuning", "rates_of", "shown", "beside", "token_study", "learning_curve", "rollouts_mib", "job_hours"):
+            recorded = ("token_study", "learning_curve", "rollouts_mib")
+            for key in ("tuning", "rates_of", "shown", "beside", "job_hours", *recorded):
                 study.pop(key, None)
             study["evidence"].pop("validity", None)
             study["evaluation"].pop("samples_of", None)

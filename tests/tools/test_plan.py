@@ -168,7 +168,7 @@ def test_jobs_without_a_time_are_bounded_by_the_limits_of_their_models(mini):
 
 def test_the_first_study_on_a_gpu_is_planned_for_one_night():
     study = load_study(STUDIES / "gpu-first.yaml")
-    trainings = len(study.trained_cells()) + len(study.tuned_arms()) * 2  # the better half of four rates on a second seed
+    trainings = len(study.trained_cells()) + len(study.tuned_arms()) * 2  # the better two of four rates, once more
     jobs = {Kind("train", "qwen2.5-0.5b", 2): trainings, Kind("generate", "qwen2.5-0.5b", 2): len(study.cells()) + 1}
     (hours,) = re.findall(r"allow ([\d,]+) hours in all", plan_page(study, jobs, {}, REFERENCE, 16))
     assert 8 <= int(hours) <= 12
