@@ -2,6 +2,7 @@ from .comparison.compare import compare as compare
 from .errors import UserError as UserError
 from .selection.base import Rule as Rule
 from .selection.base import TokenBatch as TokenBatch
+from .tokens.streaming import TokenStatistics as TokenStatistics
 from .training.choice import Choice as Choice
 from .training.select import Selected as Selected
 from .training.select import select as select

@@ -9,7 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -214,7 +214,14 @@ def _work(folder: Path, call: str) -> Iterator[Path]:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{work}: another `ict eval` is at work there; wait for it") from None
-        yield work
+        try:
+            yield work
+        except UserError:
+            if not (work / _CHECKPOINT).exists():  # nothing was fetched or sampled, so there is nothing to go on with
+                shutil.rmtree(work)
+                with suppress(OSError):  # of a folder that had something before
+                    folder.rmdir()
+            raise
         shutil.rmtree(work)
 
 

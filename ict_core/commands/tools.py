@@ -261,8 +261,8 @@ def site(
     """Put a study's pages into one folder of static files: answer, claims, tables, figures, tokens."""
     from ict_core.tools.site import write_site
 
-    run = study_folder(study)
-    made = write_site(study, run if (run / "answer.md").exists() else stored_folder(study), out)
+    folders = [root / folder for root in (Path(), REPOSITORY) for folder in (study_folder(study), stored_folder(study))]
+    made = write_site(study, next((f for f in folders if (f / "answer.md").exists()), folders[-1]), out)
     print(f"{len(made)} pages; open {out / 'index.html'}")
 
 

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from ict_core.errors import UserError
+from ict_core.statistics.schemas import AVERAGE
 
 ANSWERS = ("model", "run", "benchmark", "problem", "cluster", "sampled", "n", "correct")
 """Of one run of a model on one problem: samples drawn, those that were graded, and of these the right ones.
@@ -33,6 +34,10 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
     if (empty := filled[[*_KEY, "cluster"]].isna().any(axis=1)).any():
         raise UserError(f"answers: row {int(empty.to_numpy().argmax())} has no {' or '.join([*_KEY, 'cluster'])}")
     filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster"], str))
+    if (filled["benchmark"] == AVERAGE).any():
+        raise UserError(
+            f"answers: benchmark: {AVERAGE!r} is not allowed; allowed: a name but that of the mean over all"
+        )
     counts = _of_counts(filled) if "n" in filled else _of_samples(filled)
     clusters = counts.drop_duplicates([*_PROBLEM, "cluster"])
     if (several := clusters.duplicated(_PROBLEM)).any():

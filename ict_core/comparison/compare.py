@@ -15,6 +15,7 @@ from ict_core.statistics.contrasts import Comparisons
 from ict_core.statistics.deciding import (
     BETTER,
     IDENTICAL,
+    NO_SPREAD,
     WORSE,
     detectable,
     finding,
@@ -208,8 +209,9 @@ def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
             rows.loc[family.index, f"{name}_adjusted"] = holm(family[name])
     toward = np.where(rows["difference"] > 0, BETTER, WORSE)
     verdict = finding(toward, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
-    equal = rows["p"].isna() & (rows["difference"].abs() <= ROUNDING)
-    rows = rows.assign(verdict=np.where(equal, IDENTICAL, verdict))
+    untested, alone = rows["p"].isna(), "one " + rows["over"].str.removesuffix("s")
+    reasons = [untested & (rows["difference"].abs() <= ROUNDING), untested & (rows["units"] == 1), untested]
+    rows = rows.assign(verdict=np.select(reasons, [IDENTICAL, alone, NO_SPREAD], verdict))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)
 
@@ -228,11 +230,18 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
             f"{', '.join(by_runs)} less {first}: tested over runs, paired by number. Without shared seeds this is right"
             " too. Intervals are for new runs on these problems."
         )
+    numbers = counts.groupby("model")["run"].agg(set)
+    for model in by_runs:
+        if others := numbers[model] ^ numbers[first]:
+            left = ", ".join(map(str, sorted(others)))
+            yield f"{model} less {first}: the runs {left} are in one of the two alone, so in no difference."
     if by_problems:
         yield (
             f"{', '.join(by_problems)} less {first}: tested over problems. The intervals are for new problems of this"
-            " kind and these very models. Another training run of a method may differ by more; one run cannot tell."
+            " kind and these very models. Another training run of a method may differ by more."
         )
+    if unpaired := [model for model in by_problems if min(runs[model], runs[first]) > 1]:
+        yield f"{', '.join(unpaired)} less {first}: no two runs have their numbers in both: no pairs of runs."
     if single:
         yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
     if by_runs and _is_clustered(_clusters(counts)):

@@ -53,12 +53,18 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
     tables: list[pd.DataFrame] = []
     for run in runs:
         name, path = ("", run) if Path(run).exists() or "=" not in run else run.split("=", 1)
+        models: set[str] = set()
         for file, read in _files(Path(path)):
             if read is None:
                 table = _read_table(file, wanted)
+                models |= set(map(str, table.get("model", ())))
                 tables.append(table.assign(model=name) if name else table)
             else:
-                rows += [row | {"model": name or row["model"]} for row in read(file, wanted)]
+                found = list(read(file, wanted))
+                models |= {row["model"] for row in found}
+                rows += [row | {"model": name or row["model"]} for row in found]
+        if name and len(models) > 1:
+            raise UserError(f"{run}: {', '.join(sorted(models))} are several models; allowed: NAME= before one model's")
     if tables and rows:
         raise UserError(f"{' '.join(runs)}: logs and tables together; allowed: logs, or tables")
     return pd.concat(tables, ignore_index=True) if tables else _numbered(pd.DataFrame(rows))
@@ -95,6 +101,9 @@ def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
 def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
     if file.suffix not in TABLES:
         raise UserError(f"{file}: not a log that is known; allowed: {_KINDS} ({', '.join(TABLES)})")
+    for option in ("metric", "filter"):
+        if getattr(wanted, option) is not None:
+            raise UserError(f"--{option}: {file} is a table, which has none to choose; allowed: with logs")
     try:
         table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
     except (ValueError, OSError) as error:  # pandas' and Arrow's of a file of another form are among these
@@ -140,14 +149,15 @@ def _field(file: Path, fields: Any, name: str | None) -> Any:
 
 
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
-    with file.open(encoding="utf-8") as lines:
+    with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 raise UserError(f"{file}, line {number}: not JSON: {error}") from None
-            if not isinstance(row, dict) or "doc_id" not in row:
-                raise UserError(f"{file}, line {number}: no sample of lm-evaluation-harness, which has a doc_id")
+            if not isinstance(row, dict) or "doc_id" not in row or not isinstance(row.get("metrics") or [], list):
+                wanted = "a doc_id, and in `metrics` a list of metrics"
+                raise UserError(f"{file}, line {number}: no sample of lm-evaluation-harness, which has {wanted}")
             yield row
 
 
@@ -155,7 +165,8 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """Model: the folder's name, which is that of the model without slashes. Problem: the task's `doc_id`."""
     match = _HARNESS.fullmatch(file.name)
     assert match is not None  # as of every file that is read here
-    rows = list(_lines(file))
+    if not (rows := list(_lines(file))):
+        raise UserError(f"{file}: no samples; allowed: at least one line")
     chosen = _chosen(file, "filter", {str(row.get("filter", "none")) for row in rows}, wanted.filter)
     for row in rows:
         if str(row.get("filter", "none")) != chosen:
@@ -217,7 +228,7 @@ def _inspect_parts(file: Path) -> tuple[Any, Any]:
             return log, log["samples"]
         with zipfile.ZipFile(file) as archive:
             return tuple(json.loads(_member(file, archive.getinfo(f"{name}.json"))) for name in ("header", "summaries"))
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile) as error:
         raise UserError(f"{file}: cannot be read as a finished log of Inspect: {error}") from None
 
 

@@ -90,7 +90,11 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
                 percent_interval(row["difference"], row["low"], row["high"], signed=True),
                 NONE if np.isnan(row["p_adjusted"]) else p_value(row["p_adjusted"]),
                 _WORDS.get(row["verdict"], row["verdict"]),
-                NONE if np.isnan(row["detectable"]) else percent(row["detectable"]),
+                NONE
+                if np.isnan(row["detectable"])
+                else "over 100"
+                if row["detectable"] > 1
+                else percent(row["detectable"]),
                 needed,
                 f"{row['units']} {row['over']}",
             ]

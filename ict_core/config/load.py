@@ -69,6 +69,10 @@ def load_study(path: Path) -> Study:
             mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
     mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
+    for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
+        if not (stated := _file(path, "methods", arm)).is_file():
+            known = one_of(other.stem for other in stated.parent.glob("*.yaml"))
+            mistakes.add(path, f"evidence.validity.{key}", f"{arm!r} names no file in configs/methods; {known}")
     of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     if file.job_hours is not None:
@@ -176,7 +180,7 @@ def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
     for index, name in enumerate(study.beside):
         claims = StudyFiles(root / stored_folder(name)).claims
         if not claims.is_file():
-            known = sorted(folder.name for folder in claims.parents[1].glob("*") if folder.is_dir())
+            known = sorted(folder.name for folder in claims.parents[1].glob("*") if StudyFiles(folder).claims.is_file())
             yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {one_of(known)}")
 
 
@@ -257,8 +261,12 @@ def _check_study(
         text = "no model of the grid states `hardware`, so nothing reads it; allowed: only beside one that does"
         yield Fault("job_hours", text)
     wanted, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
-    if names and set(names) == set(train_sets) and wanted is not None and wanted > available:
+    known = set(names) == set(train_sets)
+    if names and known and wanted is not None and wanted > available:
         yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
+    asked = file.data.within_reach.problems if file.data.within_reach else None
+    if known and asked is not None and asked > (most := wanted or available):
+        yield refused("data.within_reach.problems", asked, f"at most the {most} problems of the training")
     steps = file.tuning.steps if file.tuning else None
     if recipe is not None and steps is not None:
         least = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1

@@ -138,7 +138,15 @@ class Validity(Section):
     compared: Literal["pass@1", "pass@4"]  # of replica and oracle, the metric in which rules are compared
     headroom_points: Points | None = Field(default=None, exclude_if=is_absent)  # in pass@4, on every set of the average
 
+    def arms(self) -> dict[str, str]:
+        """Its methods by key."""
+        return {key: getattr(self, key) for key in ("baseline", "replica", "random", "oracle", "oracle_control")}
+
     def faults(self) -> Iterator[Fault]:
+        before: dict[str, str] = {}
+        for key, arm in self.arms().items():
+            if (other := before.setdefault(arm, key)) != key:
+                yield refused(key, arm, f"another method than that of {other}")
         for key, of in (("gain_lower_points", "gain_points"), ("kept_share_lower", "kept_share")):
             lower, bound = getattr(self, key), getattr(self, of)
             if lower > bound:
@@ -205,7 +213,9 @@ class StudyFile(Section):
     job_hours: JobHours | None = None  # absent: `hardware` of each model's file says it
     rollouts_mib: Count | None = None  # keep all training rollouts, at most so many MiB a training; absent: none
     trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
-    shown: tuple[Name, ...] | None = None  # variants in figures of one line each; absent: those that every model has
+    shown: tuple[Name, ...] | None = Field(  # variants in figures of one line each; absent: those that every model has
+        default=None, min_length=1, description="a list of one or more variants of the grid"
+    )
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
 
     def faults(self) -> Iterator[Fault]:
@@ -218,7 +228,8 @@ class StudyFile(Section):
         if self.tuning is not None and self.rates_of is not None:
             yield refused("rates_of", self.rates_of, "absent, as the study has a tuning of its own")
         yield from repeated("benchmarks", self.benchmarks)
-        yield from repeated("baselines", self.baselines)
+        for key in ("baselines", "trackers", "shown", "beside"):
+            yield from repeated(key, getattr(self, key) or ())
         counts = {f"samples_of.{name}": samples for name, samples in (self.evaluation.samples_of or {}).items()}
         for key, samples in {"samples": self.evaluation.samples, **counts}.items():
             if samples < _LARGEST_K:
@@ -230,7 +241,8 @@ class StudyFile(Section):
                 yield Fault(f"{key}.{name}", f"no such benchmark; {one_of(self.benchmarks)}")
         for index, name in enumerate((self.learning_curve and self.learning_curve.benchmarks) or ()):
             if name not in self.benchmarks:
-                yield refused(f"learning_curve.benchmarks[{index}]", name, one_of(self.benchmarks))
+                text = f"{name!r} is no benchmark of the study; {one_of(self.benchmarks)}"
+                yield Fault(f"learning_curve.benchmarks[{index}]", text)
         yield from self._repeated_cells()
         yield from self._lacking_baselines()
         yield from self._seeds_that_tune_and_evaluate()

@@ -84,11 +84,15 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
         value, p, enough = plan.decide(values.to_numpy(np.float64))
         mean, low, high = float(value.mean), float(value.low), float(value.high)
         because = "" if enough else plan.fault if len(values) > 1 else f"{plan.fault}, as one run cannot show it"
+        if plan.gate == REPLICA and len(values) > 1 and np.abs(values).max() <= ROUNDING:
+            because = f"{arms} are the same in every run, so their random numbers are too"
         outcome = PASSED if enough else FAILED
         yield Finding(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
     if not plan.values:
         missing = [arm for arm in plan.arms if arm not in ran]
-        because = f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)}"
+        because = (
+            f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)} with one seed"
+        )
         yield Finding(plan.gate, "", of, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
 
 

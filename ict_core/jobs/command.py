@@ -43,8 +43,8 @@ Results = Annotated[Path, Option(help="the folder of statistics/, tables/, ...")
 
 
 def above_0(value: float) -> float:
-    """An option's value; an error for one of 0 or less."""
-    if value <= 0:
+    """An option's value; an error for one of 0 or less, or for what is no number."""
+    if not value > 0:
         raise BadParameter(f"{value:g} is not allowed; allowed: above 0")
     return value
 

@@ -63,7 +63,9 @@ def remove(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text that appears whole; missing folders are made."""
+    """Write a text that appears whole; missing folders are made. UserError where a folder has the name."""
+    if path.is_dir():
+        raise UserError(f"{path}: a folder is there; allowed: the name of a file")
     with appearing(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 

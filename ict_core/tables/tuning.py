@@ -1,7 +1,5 @@
 """The learning rate that each variant was given, and the trainings by which it was chosen."""
 
-import math
-
 import pandas as pd
 
 from ict_core.evidence.tuning import BASE_RATE, remarks
@@ -21,24 +19,34 @@ TABLE = TableDeclaration(
 )
 
 
+def _mean(rewards: pd.Series, seeds: int) -> str:
+    """A mean reward, with the number of its seeds if it is not that of all."""
+    return number(float(rewards.mean()), 3) + (f" ({len(rewards)})" if len(rewards) < seeds else "")
+
+
 def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
     numbers = in_order(tuning, model=list(tuning["model"]), variant=settings.variants)
     rates = sorted(numbers["rate"].unique())
-    rows, said = [], remarks(tuning)
+    rows, said, seeds = [], remarks(tuning), by_row(numbers.drop_duplicates("seed"), ["seed"], str)
     for arm in dict.fromkeys(zip(numbers["model"], numbers["variant"], strict=True)):
         of_arm = numbers[(numbers["model"] == arm[0]) & (numbers["variant"] == arm[1])]
-        means = of_arm.groupby("rate")["reward"].mean()
+        rewards = {rate: of_rate["reward"] for rate, of_rate in of_arm.groupby("rate")}
         chosen = of_arm.loc[of_arm["chosen"], "rate"].iloc[0]
-        texts = [number(float(means.get(rate, math.nan)), 3) for rate in rates]
+        texts = [_mean(rewards[rate], len(seeds)) if rate in rewards else NONE for rate in rates]
         rows.append((*arm, *texts, f"{chosen:g}", said[arm] or NONE))
     heads = ["base" if rate == BASE_RATE else f"reward at {rate:g}" for rate in rates]
     columns = ["model", "variant", *heads, "own rate", "remark"]
     readable = pd.DataFrame(rows, columns=columns)
-    seeds = by_row(numbers.drop_duplicates("seed"), ["seed"], str)
+    fewer = numbers.groupby(["model", "variant", "rate"])["seed"].nunique().lt(len(seeds)).any()
+    halved = (
+        " In parentheses is the number of seeds where it is smaller, as only the better rates went on: such a mean is "
+        "of other seeds and base models than one of all, and than the base's."
+    )
     caption = (
-        "Learning rates: every variant trained at each rate with the same seeds and base models, which no evaluated "
-        f"run has ({', '.join(seeds)}), and without evaluation. Its own rate is that of the highest mean reward on the "
-        "training problems over the last quarter of the steps; every arm of the primary comparison trains at its own. "
+        "Learning rates: every variant trained at these rates with the same seeds and base models, which no evaluated "
+        f"run has ({', '.join(seeds)}), and without evaluation.{halved if fewer else ''} Its own rate is that of the "
+        "highest mean reward on the training problems over the last quarter of the steps; every arm of the primary "
+        "comparison trains at its own. "
         f"{REMARK}"
         if len(numbers)
         else "The study chooses no learning rate: every variant trains at the recipe's."

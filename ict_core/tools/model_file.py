@@ -48,7 +48,7 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
             stated = folder.relative_to(root) if folder.is_relative_to(root) else folder
             lines = ["kind: local", f"path: {json.dumps(str(stated))}"]
         else:
-            folder, lines = Path(scratch), _of_hub(checkpoint, Path(scratch))
+            folder, lines = _of_hub(checkpoint, Path(scratch))
         text, remarks = _text(lines, folder)
     path.write_text(text, encoding="utf-8")
     try:
@@ -58,24 +58,30 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
     return path, remarks
 
 
-def _of_hub(name: str, scratch: Path) -> list[str]:
-    """The lines of the file about the hub, whose small files come into the folder."""
+def _of_hub(name: str, scratch: Path) -> tuple[Path, list[str]]:
+    """A folder with the model's small files, and the lines of the file about the hub; offline from the hub's cache."""
     import httpx
-    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub import HfApi, constants, snapshot_download
 
+    licence = "unknown"
     try:
-        info = HfApi().model_info(name)
-        snapshot_download(name, revision=info.sha, local_dir=scratch, allow_patterns=[*_SMALL_FILES])
+        if constants.HF_HUB_OFFLINE:
+            folder = Path(snapshot_download(name, allow_patterns=[*_SMALL_FILES]))  # is called by its commit
+            revision = folder.name
+        else:
+            info = HfApi().model_info(name)
+            folder, revision = scratch, str(info.sha)
+            snapshot_download(name, revision=revision, local_dir=folder, allow_patterns=[*_SMALL_FILES])
+            card = info.card_data.to_dict() if info.card_data else {}
+            licence = card.get("license") or licence
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
-        raise UserError(
-            f"{name}: there is no such folder, and {text}: {reason}; name a folder, or set HF_HUB_OFFLINE=1 where the"
-            " cache has the model"
-        ) from None
-    card = info.card_data.to_dict() if info.card_data else {}
-    licence = card.get("license") or "unknown"
-    return ["kind: hub", f"hub: {name}", f"revision: {json.dumps(info.sha)}", f"licence: {json.dumps(licence)}"]
+        mend = "name a folder, or set HF_HUB_OFFLINE=1 where the cache has the model"
+        if constants.HF_HUB_OFFLINE:
+            text, mend = "the hub's cache has none (HF_HUB_OFFLINE is set)", "name a folder, or unset it"
+        raise UserError(f"{name}: there is no such folder, and {text}: {reason}; {mend}") from None
+    return folder, ["kind: hub", f"hub: {name}", f"revision: {json.dumps(revision)}", f"licence: {json.dumps(licence)}"]
 
 
 def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:

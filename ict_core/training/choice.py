@@ -29,6 +29,8 @@ class Own:
         """What the function gives; a ValueError says what is wrong with it."""
         name = getattr(self.function, "__name__", "the rule")
         weights = self.function(batch, torch.Generator().manual_seed(seed))
+        if not isinstance(weights, Tensor):
+            raise ValueError(f"{name}: {type(weights).__name__} in place of weights; allowed: a tensor")
         if weights.shape != batch.mask.shape:
             raise ValueError(f"{name}: weights of shape {tuple(weights.shape)}; allowed: {tuple(batch.mask.shape)}")
         weights = torch.where(batch.mask, weights, torch.zeros_like(weights))  # what it gives elsewhere may be NaN
@@ -68,6 +70,8 @@ class Choice:
         """
         if isinstance(selection, Choice):
             return selection
+        if warmup_steps is not None and (not isinstance(warmup_steps, int) or warmup_steps < 0):
+            raise UserError(f"warmup_steps: {warmup_steps!r} is not allowed; allowed: a whole number >= 0")
         named = selection if isinstance(selection, (str, Path)) else getattr(selection, "selector", "")
         if isinstance(selection, (str, Path)):
             selection = _read(selection)

@@ -1,5 +1,6 @@
 """Which tokens a rule trains, for a training loop of one's own."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -52,7 +53,8 @@ def select(
     Raises:
         UserError: the selection is unknown, or more than one weight a token, or has a warm-up and there is no step, or
             the model's head has a bias.
-        ValueError: B is not a multiple of G.
+        ValueError: B is not a multiple of G, a tensor has another shape, the temperature is not above 0, or the model's
+            probabilities are not numbers.
     """
     choice, head = Choice.of(selection), lm_head(model)
     if choice.advantage is not None:
@@ -68,6 +70,7 @@ def select(
     if step is None and choice.warmup_steps:
         raise UserError(f"select: step is missing, as the first {choice.warmup_steps} steps train every token")
     choice.check(updates=1)
+    _check_rollouts(batch, group_size, temperature)
     mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):
@@ -78,7 +81,26 @@ def select(
         options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": choice.scores}
         parts.append(token_statistics(states, head, where, batch["completion_ids"][rows], **options))
     statistics = TokenStatistics(torch.cat([part.values for part in parts], 1), parts[0].names, group_size)
+    if statistics.values.isnan().any():
+        raise ValueError("select: the model's probabilities are NaN; allowed: finite logits")
     if step is not None and step < choice.warmup_steps:
         return Selected(mask.float(), normaliser("response", mask, mask), statistics)
     weights = choice.rule.weights(TokenBatch(statistics, batch["advantages"], mask, batch["completion_ids"]), seed)
     return Selected(weights.float(), normaliser(choice.normaliser, weights > 0, mask), statistics)
+
+
+def _check_rollouts(batch: Mapping[str, Tensor], group_size: int, temperature: float) -> None:
+    """A ValueError unless the tensors of a batch fit one another, the groups and the temperature."""
+    (rows, prompt), (_, length) = batch["prompt_ids"].shape, batch["completion_ids"].shape
+    if not 0 < temperature < math.inf:
+        raise ValueError(f"select: temperature {temperature}; allowed: a number above 0")
+    if group_size < 1 or not rows or rows % group_size:
+        raise ValueError(f"select: {rows} rollouts are not whole groups of {group_size}; allowed: one or more")
+    if not prompt or not length:
+        raise ValueError(
+            f"select: prompts of {prompt} and completions of {length} tokens; allowed: at least one of each"
+        )
+    wanted = {"prompt_mask": (rows, prompt), "completion_ids": (rows, length), "completion_mask": (rows, length)}
+    for name, shape in {**wanted, "advantages": (rows,)}.items():
+        if batch[name].shape != shape:
+            raise ValueError(f"select: {name} of shape {tuple(batch[name].shape)}; allowed: {shape}")

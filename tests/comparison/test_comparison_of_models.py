@@ -106,7 +106,32 @@ def test_runs_without_a_common_number_are_compared_over_problems():
     assert compare(frame).differences["over"].tolist() == ["problems"]
 
 
+def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
+    runs = pd.concat([answers(a="0101", b="0111" if r % 2 else "1101").assign(run=r) for r in range(6)])
+    left = (runs["model"] == "a") & (runs["run"] > 3) | (runs["model"] == "b") & (runs["run"] < 2)
+    found = compare(runs[~left])
+    assert found.differences[["over", "units"]].to_numpy().tolist() == [["runs", 2]]
+    assert any("0, 1, 4, 5" in note for note in found.notes)
+    apart = compare(runs.assign(run=runs["run"].where(runs["model"] == "a", runs["run"] + 6)))
+    assert apart.differences["over"].tolist() == ["problems"] and any("pairs of runs" in note for note in apart.notes)
+
+
+@pytest.mark.parametrize(
+    ("frame", "verdict"),
+    [
+        (answers(a="0000", b="1111"), "no spread"),
+        (answers(a="0101", b="0101"), "identical"),
+        (answers(a="0", b="1"), "one problem"),
+        (answers(a="0011", b="0111").assign(cluster="x"), "one cluster"),
+        (pd.concat([answers(a="00", b="01").assign(run=r) for r in range(3)]), "no spread"),
+    ],
+)
+def test_a_difference_without_a_test_is_not_called_none_seen(frame, verdict):
+    assert compare(frame).differences["verdict"].tolist() == [verdict]
+
+
 BAD = {
+    "benchmark: 'average'": answers(a="01", b="01").assign(benchmark="average"),
     "no column correct": answers(a="01", b="01").drop(columns="correct"),
     "correct is 2": answers(a="02", b="01"),
     "a, run 0: no answer to problem 1 of all": answers(a="0", b="01"),

@@ -101,6 +101,12 @@ BAD = {
     "cannot be read as csv": lambda folder: broken(folder, "x.csv", b""),
     "cannot be read as parquet": lambda folder: broken(folder, "x.parquet", b"PAR1"),
     "line 1: not JSON": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"{"),
+    "line 1: not JSON: 'utf-8'": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b'{"\xff": 1}'),
+    "line 1: not JSON: maximum": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"[" * 100_000),
+    "a list of metrics": lambda folder: broken(
+        folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b'{"doc_id": 1, "metrics": 5}'
+    ),
+    "no samples": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b""),
     "line 1: no sample": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"[]"),
     "cannot be read as a finished log": lambda folder: broken(folder, "x.eval", b"PK"),
     "no log of Inspect": lambda folder: broken(
@@ -131,6 +137,15 @@ def test_scores_that_are_none_or_several_are_refused(tmp_path, change, fault):
         read_runs([str(file)], Wanted(metric=None if "metrics" in change else "acc"))
 
 
+def test_one_name_is_of_one_model_and_a_table_has_no_metric_to_choose(tmp_path):
+    two = broken(tmp_path, "two.csv", b"model,problem,correct\na,1,0\nb,1,1\n")
+    for run in (f"x={two}", f"x={HARNESS}"):
+        with pytest.raises(UserError, match="several models"):
+            read_runs([run], Wanted(metric="acc" if run.endswith("eval") else None))
+    with pytest.raises(UserError, match="--filter"):
+        read_runs([str(two)], Wanted(filter="strict"))
+
+
 def test_a_log_that_inspect_did_not_finish_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "x.eval", "w") as archive:
         archive.writestr("_journal/start.json", "{}")
@@ -145,5 +160,9 @@ def test_the_command_compares_writes_a_page_and_says_what_it_lacks(tmp_path, cap
     assert [row["baseline"] for row in told["differences"]] == ["two"] and page.read_text().startswith(
         "<!doctype html>"
     )
+    (kept := tmp_path / "folder" / "kept").parent.mkdir()
+    kept.write_text("")
+    assert main(["compare", str(HARNESS), "--metric", "acc", "--page", str(kept.parent)]) == 2 and kept.is_file()
+    assert "a folder" in capsys.readouterr().err
     assert main(["compare", str(HARNESS)]) == 2
     assert "--metric" in capsys.readouterr().err

@@ -108,6 +108,8 @@ def test_a_gate_fails_for_its_own_reason(name):
     found = outcomes(runs(GOOD | changed))
     assert [gate.gate for gate in found.values() if gate.outcome == FAILED] == expected
     assert all((gate.because != "") == (gate.outcome == FAILED) for gate in found.values())
+    if name == "replica is the same run":
+        assert "the same in every run" in found["replica"].because
     assert failed([*found.values()]) == {"m": f"failed gates of m: {', '.join(expected)}"}
 
 

@@ -36,6 +36,21 @@ def test_the_mean_reward_at_each_rate_and_the_rate_chosen_by_hand():
     assert "(900, 901)" in table.caption and len(table.numbers) == len(TUNED)
 
 
+def test_a_mean_over_fewer_seeds_says_so():
+    halved = TUNED.drop(index=3)
+    table = tuning_table(halved, SETTINGS)
+    assert table.readable.values.tolist()[1] == [
+        "tiny",
+        "ict-10",
+        "—",
+        "0.300",
+        "0.100 (1)",
+        "0.0001",
+        "the lowest tried",
+    ]
+    assert table.caption != tuning_table(TUNED, SETTINGS).caption
+
+
 def levels(grpo, ict):
     rows = [
         ("tiny", v, "average", "pass@1", mean, mean - 0.1, mean + 0.1) for v, mean in (("grpo", grpo), ("ict-10", ict))

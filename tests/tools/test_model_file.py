@@ -134,6 +134,17 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(repository, monkeypatch):
     assert (model.hub, model.revision, model.licence) == ("Owner/Tiny", COMMIT, "mit")
 
 
+def test_a_model_is_read_from_the_hub_s_cache_where_there_is_no_network(repository, tmp_path, monkeypatch):
+    cached = shutil.copytree(repository / "checkpoints/tiny", tmp_path / COMMIT)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(cached))
+    model = load_model(model_file("Owner/Tiny", "tiny", repository)[0])
+    assert (model.hub, model.revision, model.licence) == ("Owner/Tiny", COMMIT, "unknown")
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: (_ for _ in ()).throw(OSError("none")))
+    with pytest.raises(UserError, match="or unset it"):
+        model_file("Owner/Other", "other", repository)
+
+
 def test_the_name_is_the_folder_s_own_and_one_that_a_study_can_give(repository, monkeypatch, capsys):
     monkeypatch.chdir(repository / "checkpoints/tiny")
     for name in ("", "a/b", "Has Space", "x" * 41):

@@ -66,6 +66,11 @@ def test_a_study_with_an_answer_alone_has_an_index(tmp_path, monkeypatch):
     assert "Yes, it does." in (tmp_path / "out" / "index.html").read_text()
 
 
+def test_the_stored_study_is_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["site", "mini-again-2", "out"]) == 0 and (tmp_path / "out/index.html").exists()
+
+
 def test_a_folder_that_exists_and_a_study_without_pages_are_refused(tmp_path, capsys, site):
     assert main(["site", "mini", str(site)]) == 2
     assert f"{site}: exists already" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """The trainer and `select` as someone with a script of their own uses them, and the examples."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -222,6 +223,35 @@ def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_re
         select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2)
     with pytest.raises(ValueError, match="<lambda>: weights of shape"):
         select(model_of(tiny_checkpoint), rollouts(), lambda batch, _: batch.mask.T, group_size=2)
+    with pytest.raises(ValueError, match="NoneType in place of weights"):
+        select(model_of(tiny_checkpoint), rollouts(), lambda batch, _: None, group_size=2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({"advantages": torch.zeros(4, 1)}, {}, "advantages of shape (4, 1)"),
+        ({"completion_mask": torch.ones(4, 1)}, {}, "completion_mask of shape (4, 1)"),
+        ({name: torch.zeros(4, 0) for name in ("prompt_ids", "prompt_mask")}, {}, "prompts of 0"),
+        ({}, {"group_size": 3}, "whole groups of 3"),
+        ({}, {"group_size": 0}, "whole groups of 0"),
+        ({}, {"temperature": 0.0}, "temperature 0.0"),
+        ({}, {"temperature": torch.nan}, "temperature nan"),
+    ],
+)
+def test_rollouts_that_do_not_fit_one_another_are_named(tiny_checkpoint, changes, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        select(model_of(tiny_checkpoint), rollouts() | changes, "stapo", **{"group_size": 2} | options)
+
+
+def test_a_model_without_numbers_selects_nothing(tiny_checkpoint):
+    model = model_of(tiny_checkpoint)
+    next(model.parameters()).data.fill_(torch.nan)
+    with pytest.raises(ValueError, match="NaN"):
+        select(model, rollouts(), "entropy-20", group_size=2)
+    for steps in (-1, 1.5):
+        with pytest.raises(UserError, match="whole number"):
+            Choice.of("ict-10", steps)
 
 
 @pytest.mark.parametrize("passes", ["dense", "packed"])
