@@ -51,14 +51,14 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
     stages = set(numbers["stage"])
     words = {"pretrain": "pretrained", "fetch": "fetched", "supervised_start": "trained on worked solutions"}
     base = " or ".join(word for stage, word in words.items() if stage in stages)
-    beside = f", {more} of them trainings at rates that were tried" if (more := len(compute) - len(numbers)) else ""
     caption = (
         "Cost of the jobs: the mean over the training seeds with the least and the largest in parentheses. Tokens are "
         "those trained on in pretraining, those of the rollouts in training, those that the job itself sampled in "
         "generation (0 where an earlier job had sampled every answer), none in grading; seconds are wall time, loading "
         f"included; memory is the peak of the job's process. A base model is {base} once, for all methods. {NONE}: not "
-        f"measured, as without a GPU. All {len(compute)} jobs together{beside}: "
-        f"{number(float(compute['seconds'].sum()) / 3600, 2)} hours, "
-        f"{number(float(compute['tokens'].sum()) / 1e6, 1)} million tokens."
+        f"measured, as without a GPU. The {len(numbers)} jobs of this table together: "
+        f"{number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
+        f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens. Trainings that served to choose a learning "
+        "rate are not in it; the overview has the time of all jobs."
     )
     return Table(numbers, readable, caption, keys=2)
