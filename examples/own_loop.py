@@ -12,6 +12,7 @@ ICT = Choice.of("ict-10", warmup_steps=1)  # steps that train every token first
 torch.manual_seed(0)
 model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], padding_side="left")
+tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
 optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
 for step in range(int(sys.argv[2]) if len(sys.argv) > 2 else 5):
@@ -19,7 +20,11 @@ for step in range(int(sys.argv[2]) if len(sys.argv) > 2 else 5):
     whole = model.generate(
         input_ids=prompts["input_ids"],
         attention_mask=prompts["attention_mask"],
-        do_sample=True,
+        do_sample=True,  # from the very distribution that is trained: checkpoints have other defaults of their own
+        temperature=1.0,
+        top_k=0,
+        top_p=1.0,
+        repetition_penalty=1.0,
         max_new_tokens=LENGTH,
         num_return_sequences=GROUP,
         pad_token_id=tokenizer.pad_token_id,

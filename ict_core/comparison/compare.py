@@ -210,7 +210,10 @@ def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
     toward = np.where(rows["difference"] > 0, BETTER, WORSE)
     verdict = finding(toward, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
     untested, alone = rows["p"].isna(), "one " + rows["over"].str.removesuffix("s")
-    reasons = [untested & (rows["difference"].abs() <= ROUNDING), untested & (rows["units"] == 1), untested]
+    same = untested & (rows["difference"].abs() <= ROUNDING)
+    if "verdict" in rows:  # of runs; the test by signs has a p where all are equal
+        same |= rows["verdict"] == IDENTICAL
+    reasons = [same, untested & (rows["units"] == 1), untested]
     rows = rows.assign(verdict=np.select(reasons, [IDENTICAL, alone, NO_SPREAD], verdict))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)

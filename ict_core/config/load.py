@@ -270,9 +270,12 @@ def _check_study(
     steps = file.tuning.steps if file.tuning else None
     if recipe is not None and steps is not None:
         least = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1
-        if not least <= steps < recipe.steps:
-            allowed = f"{least} (after the warm-ups) to {recipe.steps - 1}, below the recipe's"
+        fewest = min([recipe.steps, *(method.batch.steps for method in methods.values() if method.batch)])
+        if not least <= steps < fewest:
+            allowed = f"{least} (after the warm-ups) to {fewest - 1}, below those of every variant"
             yield refused("tuning.steps", steps, allowed)
+        elif steps % recipe.updates:
+            yield refused("tuning.steps", steps, f"a multiple of the recipe's updates_per_rollout, {recipe.updates}")
 
 
 def _check_method(
@@ -312,6 +315,11 @@ def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[
     steps = method.batch.steps if method.batch else training.steps
     if method.warmup is not None and method.warmup >= steps:
         allowed = f"less than the {steps} steps of the training {recipe!r} (else nothing is selected)"
+        yield refused("warmup_steps", method.warmup, allowed)
+    elif method.warmup is not None and method.warmup % training.updates:
+        allowed = (
+            f"a multiple of the {training.updates} updates a rollout batch of {recipe!r} has, when tokens are selected"
+        )
         yield refused("warmup_steps", method.warmup, allowed)
 
 

@@ -143,9 +143,8 @@ class Validity(Section):
         return {key: getattr(self, key) for key in ("baseline", "replica", "random", "oracle", "oracle_control")}
 
     def faults(self) -> Iterator[Fault]:
-        before: dict[str, str] = {}
-        for key, arm in self.arms().items():
-            if (other := before.setdefault(arm, key)) != key:
+        for key, other in (("replica", "baseline"), ("random", "baseline"), ("oracle_control", "oracle")):
+            if (arm := getattr(self, key)) == getattr(self, other):
                 yield refused(key, arm, f"another method than that of {other}")
         for key, of in (("gain_lower_points", "gain_points"), ("kept_share_lower", "kept_share")):
             lower, bound = getattr(self, key), getattr(self, of)

@@ -46,6 +46,8 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
 
 
 def _told(metric: str, blocks: list[Floats], yes_or_no: bool = False) -> dict[str, float | None]:
+    if not all(map(len, blocks)):  # no answer could be graded
+        return dict.fromkeys((metric, f"{metric}_stderr", f"{metric}_low", f"{metric}_high"))
     level: Estimate = wilson(blocks[0]) if yes_or_no else over_problems(blocks).of_share()
     numbers = {"": level.mean, "_stderr": level.se, "_low": level.low, "_high": level.high}
     return {metric + ending: None if np.isnan(value) else float(value) for ending, value in numbers.items()}

@@ -83,7 +83,11 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
     for model, values in plan.values.items():
         value, p, enough = plan.decide(values.to_numpy(np.float64))
         mean, low, high = float(value.mean), float(value.low), float(value.high)
-        because = "" if enough else plan.fault if len(values) > 1 else f"{plan.fault}, as one run cannot show it"
+        because = "" if enough else plan.fault
+        if because and plan.gate != CEILING and len(values) == 1:
+            because += ", as one run cannot show it"
+        if because and plan.gate == KEPT and math.isnan(low) and len(values) > 1:
+            because = f"the gain of {plan.arms[1]} does not differ from 0, so nothing is a share of it"
         if plan.gate == REPLICA and len(values) > 1 and np.abs(values).max() <= ROUNDING:
             because = f"{arms} are the same in every run, so their random numbers are too"
         outcome = PASSED if enough else FAILED

@@ -24,6 +24,7 @@ from ict_core.statistics.deciding import (
     seeds_needed,
 )
 from ict_core.statistics.intervals import Floats
+from ict_core.statistics.schemas import ROUNDING
 
 _Tested = tuple[Outcome, dict[str, float], str]  # of a claim's test, each model's mean, and a remark
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
@@ -78,6 +79,9 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
         entry = Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
         if result is not None:
             entry = _entry(claim, result, corrections[claim.id], margin, power)
+            if left := [name for name in getattr(claim.test, "benchmarks", None) or () if name in frames.outside]:
+                without = f"without {', '.join(left)}, as the base model has no headroom there"
+                entry = replace(entry, remark=_joined(entry.remark, without))
             reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
             if reasons and claim.guarded:  # no number of it changes
                 entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
@@ -105,7 +109,8 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
     result, _ = _decided(claim, arrays, margin)
     if any(np.isnan(array).any() for array in arrays.values()):
         return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
-    remark = "all paired values are equal: there is no test" if math.isnan(result.p) else ""
+    equal = all(np.ptp(array) <= ROUNDING for array in arrays.values())
+    remark = "all paired values are equal" if equal else ""
     remark = "one seed: there is no test" if result.seeds == 1 else remark
     return result, by_model, remark
 
@@ -164,7 +169,7 @@ def _absence(claim: Claim, frames: LedgerFrames) -> str:
     """Why a claim was not tested."""
     if claim.needs is not None:
         return f"needs {claim.needs}"
-    ran = set(frames.runs["variant"])
+    ran = {*frames.runs["variant"], *frames.quantities.get("variant", ())}
     missing = [variant for variant in variants_of(claim.test) if variant not in ran]
     if missing:
         return f"without {', '.join(missing)}"

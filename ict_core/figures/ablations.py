@@ -16,11 +16,12 @@ FIGURE = FigureDeclaration(
     place=6,
     title="Ablations and controls",
     caption=(
-        "Each variant minus the one from which it differs in one factor alone, on the average over the benchmarks, in "
-        "percent points. A heading names the factor, the variant that is varied and its value in brackets; a line the "
-        "value in its place. Thick bars are 95 % t intervals over paired training seeds (new runs on these problems), "
-        "thin ones 95 % two-way intervals (new runs on new problems), every small dot is a pair of runs with one seed. "
-        "The word at the right is the verdict on the variant after the correction for all tests."
+        "Each variant minus the one from which it differs in one factor (and in the learning rate where it has one of "
+        "its own), on the average over the benchmarks, in percent points. A heading names the factor, the variant that "
+        "is varied and its value in brackets; a line the value in its place. Thick bars are 95 % t intervals over "
+        "paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs on new "
+        "problems), every small dot is a pair of runs with one seed. The word at the right is the verdict on the "
+        "variant after the correction for all tests."
     ),
     inputs=("contrasts", "runs"),
     settings=("margin", "arms"),

@@ -26,7 +26,9 @@ from ict_core.grading.gold import LETTERS
 _DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
 _CHOSEN = re.compile(
     r"(?P<denied>(?<![A-Za-z])(?:not|if|whether|unless|never|why)\s(?:[a-z]{1,9}\s)?(?:that\s)?|n['’]t\s{1,3})?(?:"
-    r"(?<![A-Za-z])(?i:option|choice|answer)\s[*$(]{0,4}([A-D])[*$)]{0,4}\sis\s(?:the\s)?(?:correct|right|best)"
+    r"(?<![A-Za-z])(?i:option|choice|answer)\s[*$(]{0,4}([A-D])[*$)]{0,4}\sis\s(?:the\s)?(?:correct|right|best|answer)"
+    r"|(?<![A-Za-z])(?i:therefore|thus|hence|so),?\s[*(]{0,3}([A-D])[*)]{0,3}"
+    r"\sis\s(?:the\s)?(?:correct|right|best|answer)(?![?A-Za-z])"
     r"|\(([A-D])\)[*]{0,2}\sis\s(?:the\s)?(?:correct|right|best)"
     r"|(?<![A-Za-z])[*(]{0,3}([A-D])[*)]{0,3}\sis\sthe\s(?:correct|right|best)\s(?:answer|choice|option)"
     r"|(?<![A-Za-z])(?:I|[Ww]e)(?:\s(?:would|will)|['’]ll)?\s(?:choose|chose|pick|select|go\swith)"

@@ -111,6 +111,8 @@ def _amounts(given: str, wanted: str) -> bool | None:
     if not all(canonical(side) is not None or _AMOUNT.fullmatch(side) for side in (given, wanted)):
         return None
     one, other = read_number(given), read_number(wanted)
+    if len({"dozen" in side for side in (given, wanted)}) == 2:
+        return False
     if one is None or other is None:
         return None
     units = _unit(given), _unit(wanted)

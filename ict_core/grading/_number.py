@@ -5,14 +5,15 @@ Both kinds are brought to one form without arithmetic: linear time, and no limit
 The rule for ``number``, in this order:
 
 1. Of the last line ``#### N`` and the last box, the one that begins later counts. A line counts whose text after the
-   four signs is a number in dress (rule 2); others are headings. Without both, what the text declares counts ("the
-   answer is 18"), where that is a number or a formula, and else its last number. An empty box, or a text without any
-   digit, is ``no_answer``.
+   four signs is a number in dress (rule 2), up to a parenthesis; others are headings. Without both, what the text
+   declares counts ("the answer is 18"), where that is a number or a formula, or the number in dress with which it
+   begins before a parenthesis, a colon, a comma or "out of"; and else its last number. An empty box, or a text without
+   any digit, is ``no_answer``.
 2. Dress does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``, ``1\,234``),
    ``\text{}`` and its kin, a unit of a few words, a percent or degree sign, a full stop at the end. Decimals that are
    equal are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
-   million`` is 5000000, ``2 1/2`` is 2.5; with another word that changes the value (``dozen``, ``half``) a box is
-   ``wrong``.
+   million`` is 5000000, ``2 1/2`` is 2.5; with another word that changes the value (``dozen``, ``half``) an
+   answer is ``wrong``.
 3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading.math``
    does. A last number that is a part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
 
@@ -115,6 +116,7 @@ _OPERATIONS = {"and", "or", "to", "pi", "sqrt", "squared", "cubed", "times", "pl
 _NOT_UNITS = _FRACTIONS | _OPERATIONS
 _FORMULA = re.compile(r"(?:\\[A-Za-z]+|[^A-Za-z\\]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|or|and)+")
 _MIXED = re.compile(r"(?<![0-9.,/:^-])[0-9]{1,9} (?=[0-9]{1,4}/[0-9]{1,4}\Z)")
+_BEGUN = re.compile(r" \(|[:;](?= )|, | out of ")
 _RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?[0-9](?:[.,/:^]{0,2}[0-9])*")
 
 
@@ -146,13 +148,13 @@ def settle_number(text: str, gold: str) -> Verdict | str:
     box = last_box(text)
     marked: re.Match[str] | None = None
     for match in _MARKER.finditer(text):
-        if read_number(match[1]) is not None:
+        if _quantity(match[1].partition(" (")[0]) is not None:
             marked = match
     stated = True  # and not only the last number
     if box and (marked is None or text.rfind(box.markup) > marked.start()):
         answer = box.answer
     elif marked:
-        answer = marked[1].strip()
+        answer = marked[1].partition(" (")[0].strip()
     elif not (answer := _declared(text)):
         answer = _last_number(text)
         stated = " " in answer  # a mixed number is read by math-verify
@@ -168,10 +170,12 @@ def settle_number(text: str, gold: str) -> Verdict | str:
 
 
 def _declared(text: str) -> str:
-    """What a text declares, where that is a number or a formula with digits, else ""."""
+    """What a text declares, where that is a number or a formula with digits, or begins with a number, else ""."""
     said = answer_in_prose(text, sentences=False)
-    formula = _FORMULA.fullmatch(said) and any(map(str.isdigit, said))
-    return said if said and (formula or read_number(said) is not None) else ""
+    if not said or (_FORMULA.fullmatch(said) and any(map(str.isdigit, said))):
+        return said
+    begun = _BEGUN.split(said, maxsplit=1)[0]
+    return next((part for part in (said, begun) if _quantity(part) is not None), "")
 
 
 def _last_number(text: str) -> str:

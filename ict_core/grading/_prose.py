@@ -3,9 +3,9 @@ r"""The answer of a text that has no box: what it declares, or what its last sen
 The rule, in this order; a text that fits none of it has no answer:
 
 1. The last declaration: "answer is X", "Answer: X", ``{"answer": "X"}``, "**Final Answer**" and X on the next line; or
-   a last line "#### X". X ends with its sentence, its line, or before "because", "since", "which" and their like. Of
-   "not Y but X" X counts. "If the answer is X", "the answer is not X", "either X", "the answer is X?" and what a later
-   "wait" or "that is wrong" takes back declare none.
+   a last line "#### X". X ends with its sentence, its line, or before "because", "since", "which", ", not" and the
+   like. Of "not Y but X" X counts. "If the answer is X", "the answer is not X", "either X", "the answer is X?" and what
+   a later "wait" or "that is wrong" takes back declare none.
 2. What the text ends in, in bold: after "is" and its like, or with a digit in it, in a line of its own that is no
    heading ("Step 3") or in a sentence that begins with "so" or "therefore".
 3. The last sentence, where it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals"
@@ -28,7 +28,8 @@ _END_OF_TEXT = 600  # characters in which the last sentence is looked for
 _SPAN = re.compile(r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$|\\\(([^\n]{1,200}?)\\\)|\\\[(.{1,200}?)\\\]", re.DOTALL)
 _STOP = re.compile(
     rf"(?P<span>{_SPAN.pattern})|(?P<end>\n|[.?](?=[*_\s)\"'”]|$))"
-    r"|(?P<cause>,?\s(?:because|since|as|so|which|where|when|by|due|given|for|after|from)(?![A-Za-z])|;"
+    r"|(?P<cause>,?\s(?:because|since|as|so|which|where|when|by|due|given|for|after|from|rather\sthan"
+    r"|instead\sof)(?![A-Za-z])|,\s(?:and\s)?(?:not|i\.e)(?![A-Za-z])|;"
     r"|\s\((?=(?:not|because|since|as|i\.e|the|which|and)(?![A-Za-z]))|</|\"\s{0,9}[,}])",
     re.DOTALL,
 )

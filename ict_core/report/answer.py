@@ -168,8 +168,8 @@ def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     claim = next((claim for claim in of_the_ledger if claim["seeds"]), None)
     if claim is None:
         return []
-    paper = f"; the paper has {claim['paper']}" if claim["paper"] else ""
-    return [f"**{claim['statement']}** Here: **{claim['verdict']}**, {estimate_text(claim)} points{paper}.\n"]
+    paper, unit = f"; the paper has {claim['paper']}" if claim["paper"] else "", " points" * (claim["unit"] == "share")
+    return [f"**{claim['statement']}** Here: **{claim['verdict']}**, {estimate_text(claim)}{unit}{paper}.\n"]
 
 
 def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
@@ -182,7 +182,8 @@ def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
     if verdict == NONE_SEEN and contrast["detectable"] > 1:
         return "no difference seen; not even 100 points would have been found"
     if verdict == NONE_SEEN:
-        return f"no difference seen; {percent(contrast['detectable'])} points or more would have been found"
+        size = percent(contrast["detectable"])
+        return f"no difference seen; before the correction, {size} points or more would have been found"
     if verdict == NOT_CONFIRMED:
         return f"{size} points {'more' if contrast['difference'] > 0 else 'less'}, not confirmed after the correction"
     return "identical in every run" if verdict == IDENTICAL else str(verdict)

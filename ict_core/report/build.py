@@ -83,14 +83,21 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
         else ""
     )
     blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in config["grid"]]
+    fewer = (config.get("tuning") or {}).get("steps")
+    own = [str(m["batch"]["steps"]) for m in config["methods"].values() if m.get("batch")]
+    other = f" ({fewer} where they choose a rate)" if fewer else ""
+    other += f" ({', '.join(dict.fromkeys(own))} by a batch of their own)" if own else ""
+    samples = config["evaluation"].get("samples_of") or {}
+    more = f" ({', '.join(f'{number} of {name}' for name, number in samples.items())})" * bool(samples)
     sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in config["benchmarks"])
     commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
     mixed = mixture_note(manifest)
     lines = [
         markdown_table(["models", "methods", "seeds"], blocks),
-        f"{len(trained)} training runs{apart} of {config['training']['steps']} optimiser steps on "
-        f"{trained['tokens'].sum():,} generated tokens; each base model and each run answered {len(settings.mirrors)} "
-        f"benchmarks with {config['evaluation']['samples']} samples a problem: {sets}. All jobs together took "
+        f"{len(trained)} training runs{apart} of {config['training']['steps']} optimiser steps{other} on "
+        f"{trained['tokens'].sum():,} generated tokens; each base model and each run but those that choose rates "
+        f"answered {len(settings.mirrors)} benchmarks with {config['evaluation']['samples']} samples a problem{more}: "
+        f"{sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
         f"**{mixed}**\n" if mixed else "",
     ]
@@ -104,10 +111,11 @@ def _arms(settings: Settings) -> str:
         changes = "; ".join(f"{key}: {words(old)} → {words(new)}" for key, old, new in arm.different)
         rows.append((variant, arm.of, arm.factor or NONE, changes, arm.equal))
     return (
-        "Every key of a training's resolved configuration in which a variant differs "
-        "from the one that it varies, beside its name; all others are equal. Where a factor is declared the loader "
-        "refuses a method that differs in another key; a group size changes the prompts of a step with it, as the "
-        "rollouts of a step stay as many. A variant that declares none stands beside the first baseline.\n\n"
+        "Every key of a training's resolved configuration in which a variant differs from the one that it varies, "
+        "beside its name; all others are equal, but for learning rates that were chosen for each. Where a factor is "
+        "declared the loader refuses a method that differs in another key; a group size changes the prompts of a step "
+        "with it, as the rollouts of a step stay as many. A variant that declares none stands beside the first "
+        "baseline.\n\n"
         + markdown_table(["variant", "beside", "declared factor", "differs in", "equal keys"], rows, "llllr")
     )
 

@@ -38,9 +38,10 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
     columns = ["model", "factor", "variant", "reference", "value", "value in reference"]
     numbers = compared(levels, contrasts, pd.DataFrame(rows, columns=columns))
     caption = (
-        "Each variant differs from its reference in one factor alone, which its configuration declares and the loader "
-        "checks. Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
-        "difference (Δ) variant − reference in points ± half the 95 % t-interval over "
+        "Each variant differs from its reference in one factor, which its configuration declares and the loader "
+        "checks, and in the learning rate where it has one of its own (the study's rates). Average over the benchmarks "
+        "in percent ± half its 95 % interval for new runs on new problems, and the difference (Δ) variant − reference "
+        "in points ± half the 95 % t-interval over "
         f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant.{OF_BASE} "
         f"{resolved(numbers)}"
     )

@@ -58,7 +58,7 @@ def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSe
         f"included; memory is the peak of the job's process. A base model is {base} once, for all methods. {NONE}: not "
         f"measured, as without a GPU. The {len(numbers)} jobs of this table together: "
         f"{number(float(numbers['seconds'].sum()) / 3600, 2)} hours, "
-        f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens. Trainings that served to choose a learning "
-        "rate are not in it; the overview has the time of all jobs."
+        f"{number(float(numbers['tokens'].sum()) / 1e6, 1)} million tokens. Jobs at other learning rates than a "
+        "method's own (those tried, or one that all share) are not in it; the overview has the time of all jobs."
     )
     return Table(numbers, readable, caption, keys=2)

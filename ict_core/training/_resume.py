@@ -158,7 +158,8 @@ class Checkpointing(TrainerCallback):
         """Draw the orders of the epochs that went before: TRL's sampler has one generator for all of them."""
         batches = train_dataloader.batch_sampler
         sampler = getattr(batches, "batch_sampler", batches).sampler  # inside accelerate's share of a rank
-        for _epoch in range(state.global_step // (sampler.num_samples // sampler.batch_size)):
+        steps = sampler.num_samples // sampler.batch_size * args.num_iterations  # of an epoch
+        for _epoch in range(state.global_step // steps):
             torch.randperm(sampler.num_samples, generator=sampler.generator)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:

@@ -198,15 +198,15 @@ def correct_for_sampler(
 ) -> dict[str, float]:
     """Add the log-probs ``old`` of the policy that sampled, (B, T), and their ratio to those of vLLM, which did.
 
-    For the log, the mean difference of the two over the response tokens, nats, and the share of these whose ratio
-    was set to zero (masked) or to a bound (truncated).
+    For the log, the mean difference of the two over the response tokens that vLLM scored, nats, and the share of these
+    whose ratio was set to zero (masked) or to a bound (truncated).
     """
     mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
     ratio = importance_ratio(old, sampler, mask, correction)
     batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
     bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
     corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
-    sums = gathered_sums(accelerator, [(old - sampler)[mask].abs(), corrected])
+    sums = gathered_sums(accelerator, [(old - sampler)[mask & ~sampler.isnan()].abs(), corrected])
     mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
     return {"sampler_difference": mismatch, "corrected_share": share}
 

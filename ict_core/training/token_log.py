@@ -70,8 +70,7 @@ class TrainingLog:
         kept = weights > 0
         mask, rewards = batch["completion_mask"].bool(), batch["rewards"]
         scored = rewards[~rewards.isnan()]  # an answer that could not be graded has no reward
-        groups = rewards.view(-1, self.group_size)
-        highest = groups.nan_to_num(-torch.inf).amax(-1, keepdim=True)
+        advantages = batch["advantages"].view(-1, self.group_size)
         self._rollout = tokens, mask
         self._steps.append(
             {
@@ -79,7 +78,7 @@ class TrainingLog:
                 "selecting": selecting,
                 "reward": _mean(scored),
                 "reward_std": scored.double().std().item(),
-                "zero_advantage_share": _mean(((groups == highest) | groups.isnan()).all(-1)),
+                "zero_advantage_share": _mean((advantages == 0).all(-1)),
                 "length_mean": _mean(mask.sum(-1)),
                 "truncated_share": _mean(truncated),
                 "h1": _mean(tokens.h1[mask]),

@@ -217,6 +217,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if 0 < steps <= warmup:
             allowed = f"less than the {steps} steps of the training (else nothing is selected)"
             raise UserError(f"selection_warmup_steps: {warmup} is not allowed; allowed: {allowed}")
+        if warmup % self._updates:
+            allowed = f"a multiple of num_iterations ({self._updates}), as tokens are selected with the rollouts"
+            raise UserError(f"selection_warmup_steps: {warmup} is not allowed; allowed: {allowed}")
         if self.beta and not self._has_reference:
             why = "TRL makes no reference model where GRPOConfig's beta is 0"
             raise UserError(f"trainer.beta: {self.beta} is not allowed, as {why}; allowed: 0, or state it there too")

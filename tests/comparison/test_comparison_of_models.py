@@ -124,6 +124,7 @@ def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
         (answers(a="0", b="1"), "one problem"),
         (answers(a="0011", b="0111").assign(cluster="x"), "one cluster"),
         (pd.concat([answers(a="00", b="01").assign(run=r) for r in range(3)]), "no spread"),
+        (pd.concat([answers(a="01", b="01").assign(run=r) for r in range(12)]), "identical"),
     ],
 )
 def test_a_difference_without_a_test_is_not_called_none_seen(frame, verdict):

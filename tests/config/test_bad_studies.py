@@ -159,6 +159,16 @@ def test_a_problem_is_one_line_with_file_key_value_and_what_is_allowed(configs, 
     assert all("allowed: " in line and line.startswith("configs/") for line in lines)
 
 
+def test_a_warm_up_and_a_shorter_training_end_with_a_rollout_batch(configs):
+    recipe, study = configs / TRAINING, configs / MINI
+    recipe.write_text(f"{recipe.read_text()}\nupdates_per_rollout: 2\n")
+    told = message_of(configs, MINI)
+    assert f"{ICT}: warmup_steps: 5 is not allowed" in told and "2 updates" in told
+    tuned = TUNED.replace("}", ", steps: 21}")
+    study.write_text(study.read_text().replace("selection_warmup_steps: 5", "selection_warmup_steps: 4") + tuned)
+    assert "tuning.steps: 21 is not allowed" in message_of(configs, MINI)
+
+
 @pytest.mark.parametrize("name", RESERVED)
 def test_a_folder_of_the_projects_own_is_no_studys(configs, name, capsys):
     file = configs / f"studies/{name}.yaml"

@@ -25,6 +25,7 @@ def runs(tmp_path_factory, tiny_checkpoint):
     folder = tmp_path_factory.mktemp("ranks")
     random = RULES["random"]
     own = {"own": OWN, "kept": random | {"recorded": True}}
+    own |= {"whole": RULES["entropy"] | {"training": {"prompts_per_step": 2, "micro_batch_sequences": 4}}}
     own |= {"recorded": random | {"served": False, "training": LONG, "recorded": True}}
     own |= {"long": random | {"served": False, "training": LONG}, "killed": random | KILLED}
     return [train(folder, tiny_checkpoint, ranks, **RULES, **own) for ranks in (1, 2)]
@@ -44,6 +45,15 @@ def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule)
     pd.testing.assert_frame_equal(one.steps, two.steps, rtol=1e-4, atol=1e-6)
     assert one.steps["loss"].iloc[1] != 0
     assert one.weights.keys() == two.weights.keys()
+    for name, weight in one.weights.items():
+        torch.testing.assert_close(two.weights[name], weight, rtol=0, atol=2e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_ranks_whose_step_is_one_micro_batch_of_whole_groups_average_their_gradients(runs):
+    one, two = (of_ranks["whole"] for of_ranks in runs)
+    pd.testing.assert_frame_equal(one.steps, two.steps, rtol=1e-4, atol=1e-6)
     for name, weight in one.weights.items():
         torch.testing.assert_close(two.weights[name], weight, rtol=0, atol=2e-5)
 

@@ -76,6 +76,15 @@ def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp
 
 
 @pytest.mark.slow
+def test_a_training_of_two_updates_goes_on_with_the_prompts_of_its_epoch(run, tmp_path):
+    twice = {"updates_per_rollout": 2, "steps": 12, "checkpoint_every": 2}  # two batches of three of eight problems
+    whole, _ = run(tmp_path / "whole", **twice)
+    assert run(tmp_path / "killed", kill_at=5, **twice) is None
+    found, manifest = run(tmp_path / "killed", **twice)
+    assert manifest["resumed_at"] and manifest["resumed_at"][0] > 4 and found == whole
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", ["portable", "native"])
 def test_a_training_goes_on_on_another_cpu_and_its_manifest_names_both(run, tmp_path, monkeypatch, capsys, chosen):
     whole = run(tmp_path / "whole")[0]

@@ -66,16 +66,15 @@ def problem_of(prompt: str) -> Problem:
     Raises:
         ValueError: the prompt is none of the mini world's.
     """
-    asked = re.search(r"Q: (.*)\nA:", prompt)
-    first = asked and re.search(r"\d+", asked[1])
-    operands = _OPERAND.findall(asked[1]) if asked else []
-    if not asked or not first or not operands:
+    question = (re.findall(r"Q: (.*)\nA:", prompt) or [""])[-1]  # a template may have worked examples before it
+    first, operands = re.search(r"\d+", question), _OPERAND.findall(question)
+    if not first or not operands:
         raise ValueError(f"{prompt!r}: no prompt of the mini world, whose steps are known")
     left, steps = int(first[0]), []
     for sign, right in operands:
         steps.append(Step(left, _SIGNS[sign], int(right)))
         left = steps[-1].result
-    return Problem(asked[1], tuple(steps), _choice(asked[1], left))
+    return Problem(question, tuple(steps), _choice(question, left))
 
 
 def _choice(question: str, result: int) -> str:

@@ -4,7 +4,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
 
 from ict_core.training._passes import Batch, DensePasses, plain
 from ict_core.training.fast.packed_forward import add_packed_forward, teach, token_log_probs
@@ -15,8 +14,9 @@ class PackedPasses(DensePasses):
     """What dense passes give, without padding, every distinct prefix once, the head at the wanted tokens.
 
     The loss leaves out sequences without a kept token, and those of zero advantage if nothing else is in the loss; a
-    sequence ends at its last kept token. Where a step is one micro-batch of whole groups, the statistics and the loss
-    have one pass through the layers.
+    sequence ends at its last kept token. Where a step of the only rank is one micro-batch of whole groups, the
+    statistics and the loss have one pass through the layers; with several ranks the wrapper that averages their
+    gradients must see the loss's own pass.
     """
 
     in_order = True  # a group's prompts are shared
@@ -36,7 +36,7 @@ class PackedPasses(DensePasses):
         where = torch.full(mask.shape, -1, device=mask.device)
         parts: list[Tensor] = []
         one = self.at_once == args.per_device_train_batch_size and args.gradient_accumulation_steps == 1
-        if live is None or not one or isinstance(next(model.parameters()), DTensor):
+        if live is None or not one or self.accelerator.num_processes > 1:
             live = torch.zeros_like(mask[:, 0])
         for with_graph, rows in ((True, live), (False, ~live)):
             read = mask & rows[:, None]
