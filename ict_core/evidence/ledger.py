@@ -177,7 +177,7 @@ def _absence(claim: Claim, frames: LedgerFrames) -> str:
     if named and set(named) <= set(frames.outside):
         return "its benchmarks leave the base model no headroom"
     if isinstance(claim.test, Measure):
-        return "no run has the quantity of both arms, as where no forks are known"
+        return "nothing has the quantity of its arms, as where no forks are known or no score has an elbow"
     return "no model ran both arms on its benchmarks"
 
 

@@ -102,6 +102,13 @@ FAULTS = {  # with the gates that fail
 }
 
 
+def test_a_gate_gives_a_reason_that_holds():
+    alone = outcomes(runs({arm: values[:1] for arm, values in (GOOD | {"grpo": GOOD["grpo"] + 0.6}).items()}))
+    assert "one run" not in alone["ceiling"].because and "one run" in alone["gain"].because
+    nothing = outcomes(runs(GOOD | {"grpo": BASES + 4 * NOISE, "random-10": BASES + 0.1 + NOISE[::-1]}))
+    assert nothing["kept"].outcome == FAILED and "does not differ from 0" in nothing["kept"].because
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_gate_fails_for_its_own_reason(name):
     changed, expected = FAULTS[name]

@@ -61,6 +61,12 @@ def test_a_claim_on_benchmarks_without_headroom_says_so():
     assert entry.verdict == NOT_TESTED and "no headroom" in entry.remark
 
 
+def test_a_claim_on_two_sets_of_which_one_counts_names_the_other():
+    of_both = replace(frames(GOOD | ICT), mirrors={"mini-word": "GPQA"}, outside=("MMLU-STEM",))
+    entry = ledger([claim(difference(benchmarks=("MMLU-STEM", "GPQA")))], of_both, 0.02, 0.8)[0]
+    assert entry.verdict != NOT_TESTED and "without MMLU-STEM" in entry.remark
+
+
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory):
     """The stored default study, as if it had declared another oracle and control."""

@@ -56,6 +56,7 @@ def test_decisions_by_hand(case):
 def test_a_problem_is_read_from_its_prompt(family, seed):
     problem = FAMILIES[family](generator(seed, "test"))
     assert problem_of(problem.prompt) == problem_of(f"<|user|>{problem.prompt}<|assistant|>") == problem
+    assert problem_of(f"Q: 1+2\nA: 1+2=3. 3\n\n{problem.prompt}") == problem  # behind a worked example
 
 
 @pytest.mark.parametrize("prompt", ["How many? 3+4", "Q: How many pens?\nA:", "Q: 3 and 4\nA:"])
