@@ -30,10 +30,25 @@ def controls_of(arms: Mapping[str, ArmVariation]) -> dict[str, str]:
     }
 
 
+def bench_controls(settings: Settings) -> dict[str, str]:
+    """:func:`controls_of` a bench, without that of the gates' oracle; a study that declares no other is no bench."""
+    own = {variant: rule for variant, rule in controls_of(settings.arms).items() if variant not in _of_gates(settings)}
+    return own if any(settings.arms[variant].factor == "control" for variant in own) else {}
+
+
+def _of_gates(settings: Settings) -> set[str]:
+    """The arms that a study has for its gates alone."""
+    v = settings.validity
+    return {v.replica, v.oracle, v.oracle_control} if v else set()
+
+
 def rules_of(settings: Settings) -> list[str]:
-    """The study's variants that are no control and not the first baseline, in its order; empty where it is no bench."""
-    controls = controls_of(settings.arms)
-    others = {settings.baselines[0], *controls}
+    """The study's variants that are no control, no gate's arm and not the first baseline, in its order.
+
+    Empty where it is no bench.
+    """
+    controls = bench_controls(settings)
+    others = {settings.baselines[0], *controls, *_of_gates(settings)}
     return [variant for variant in settings.variants if variant not in others] if controls else []
 
 
@@ -41,7 +56,7 @@ def bench_claims(settings: Settings) -> list[Claim]:
     """Of every rule of a bench that it raises pass@4 over the first baseline, and over each of its controls."""
     baseline = settings.baselines[0]
     pairs = [(OVER_BASELINE, rule, baseline) for rule in rules_of(settings)]
-    pairs += [(OVER_CONTROLS, rule, control) for control, rule in controls_of(settings.arms).items()]
+    pairs += [(OVER_CONTROLS, rule, control) for control, rule in bench_controls(settings).items()]
     return [
         Claim(
             id=f"{rule}-over-{other}",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence.bench import OVER_BASELINE, OVER_CONTROLS, controls_of
+from ict_core.evidence.bench import OVER_BASELINE, OVER_CONTROLS, bench_controls
 from ict_core.evidence.gates import FAILED, NOT_MEASURED, PASSED
 from ict_core.evidence.stored import Settings
 from ict_core.evidence.tuning import remarks
@@ -33,12 +33,6 @@ _COMPARED = PASS_METRICS[-1]  # in which a method stands against the first basel
 
 def main_figure(settings: Settings) -> str:
     return "bench" if bench_controls(settings) else "forest"
-
-
-def bench_controls(settings: Settings) -> set[str]:
-    """The controls of a bench; a study whose only controls are those of its gates is none."""
-    declared = {variant for variant, arm in settings.arms.items() if arm.factor == "control"}
-    return set(controls_of(settings.arms)) if declared - _gated(settings) else set()
 
 
 def _gated(settings: Settings) -> set[str]:

@@ -74,7 +74,7 @@ def arm(of, factor=None, *values):
 
 
 def settings(**arms):
-    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",))
+    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",), validity=None)
 
 
 BENCH = settings(
@@ -101,6 +101,21 @@ def test_a_study_without_a_declared_control_is_no_bench():
     assert claims_of(LEDGER, plain) == [*read_claims(LEDGER)]
 
 
+def test_the_arms_of_gates_are_no_rules_and_the_oracle_s_control_makes_no_bench():
+    validity = SimpleNamespace(replica="grpo-replica", oracle="oracle", oracle_control="oracle-permuted")
+    gates = {"grpo-replica": arm("grpo", "replica", 0, 1), "oracle": arm("grpo")}
+    gates |= {"oracle-permuted": arm("oracle", "control", "—", "permuted-group")}
+    few = settings(**{name: BENCH.arms[name] for name in ("ict-10", "random-10")}, **gates)
+    few.validity = validity
+    assert rules_of(few) == [] and claims_of(LEDGER, few) == [*read_claims(LEDGER)]
+    many = settings(**BENCH.arms, **gates)
+    many.validity = validity
+    assert rules_of(many) == ["stare", "ict-10", "kl-10"]
+    assert not any(
+        "oracle" in claim.id or "replica" in claim.id for claim in claims_of(LEDGER, many)[: -len(read_claims(LEDGER))]
+    )
+
+
 def test_every_rule_has_a_claim_over_the_baseline_and_one_over_each_control_in_two_families():
     ledger, claims = read_claims(LEDGER), claims_of(LEDGER, BENCH)
     own = claims[: -len(ledger)]
@@ -120,7 +135,7 @@ def test_the_bench_of_the_project_compares_every_rule_and_names_no_claim_twice(n
     study = load_study(CONFIGS / f"studies/{name}.yaml")
     varied = {variant: method.ablation for variant, method in study.methods.items()}
     arms = {variant: arm(of.of, of.factor, "—", "random") if of else arm("grpo") for variant, of in varied.items()}
-    made = SimpleNamespace(arms=arms, variants=tuple(study.methods), baselines=tuple(study.baselines))
+    made = SimpleNamespace(arms=arms, variants=tuple(study.methods), baselines=tuple(study.baselines), validity=None)
     claims = claims_of(LEDGER, made)
     assert len({claim.id for claim in claims}) == len(claims)
     over, controlled = (
