@@ -90,16 +90,18 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
                 percent_interval(row["difference"], row["low"], row["high"], signed=True),
                 NONE if np.isnan(row["p_adjusted"]) else p_value(row["p_adjusted"]),
                 _WORDS.get(row["verdict"], row["verdict"]),
-                NONE
-                if np.isnan(row["detectable"])
-                else "over 100"
-                if row["detectable"] > 1
-                else percent(row["detectable"]),
+                _smallest(row["detectable"]),
                 needed,
                 f"{row['units']} {row['over']}",
             ]
         )
     return markdown_table(heads, rows, "l" * (len(heads) - 3) + "rrl", padded=padded)
+
+
+def _smallest(detectable: float) -> str:
+    if np.isnan(detectable):
+        return NONE
+    return "over 100" if detectable > 1 else percent(detectable)
 
 
 def _levels(levels: pd.DataFrame, padded: bool = False) -> str:

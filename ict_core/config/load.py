@@ -70,9 +70,7 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
-        if not (stated := _file(path, "methods", arm)).is_file():
-            known = one_of(other.stem for other in stated.parent.glob("*.yaml"))
-            mistakes.add(path, f"evidence.validity.{key}", f"{arm!r} names no file in configs/methods; {known}")
+        _check_named(mistakes, path, f"evidence.validity.{key}", _file(path, "methods", arm))
     of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     if file.job_hours is not None:
@@ -153,15 +151,20 @@ def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, di
         named = _file(path, kind, name)
         if kind == "methods" and name == BASE_VARIANT:
             mistakes.refuse(asker, key, name, "any name but the untrained model's")
-        elif not named.is_file():
-            known = one_of(other.stem for other in named.parent.glob("*.yaml"))
-            mistakes.add(asker, key, f"{name!r} names no file in configs/{kind}; {known}")
-        elif name not in read[kind]:
+        elif _check_named(mistakes, asker, key, named) and name not in read[kind]:
             section = read[kind][name] = _READERS[kind](named, mistakes=mistakes)
             mistakes.add_all(named, _check_name("name", getattr(section, "name", name), name))
             if kind == "methods" and section is not None and section.ablation is not None:
                 waiting.append((named, kind, "of", section.ablation.of))
     return {kind: {name: one for name, one in of.items() if one is not None} for kind, of in read.items()}
+
+
+def _check_named(mistakes: Mistakes, asker: Path, key: str, named: Path) -> bool:
+    """Whether a file of `configs` that another one names under a key is there; else that is a mistake."""
+    if not named.is_file():
+        known = one_of(other.stem for other in named.parent.glob("*.yaml"))
+        mistakes.add(asker, key, f"{named.stem!r} names no file in configs/{named.parent.name}; {known}")
+    return named.is_file()
 
 
 def _file(study: Path, kind: str, name: str) -> Path:

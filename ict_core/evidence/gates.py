@@ -83,13 +83,7 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
     for model, values in plan.values.items():
         value, p, enough = plan.decide(values.to_numpy(np.float64))
         mean, low, high = float(value.mean), float(value.low), float(value.high)
-        because = "" if enough else plan.fault
-        if because and plan.gate != CEILING and len(values) == 1:
-            because += ", as one run cannot show it"
-        if because and plan.gate == KEPT and math.isnan(low) and len(values) > 1:
-            because = f"the gain of {plan.arms[1]} does not differ from 0, so nothing is a share of it"
-        if plan.gate == REPLICA and len(values) > 1 and np.abs(values).max() <= ROUNDING:
-            because = f"{arms} are the same in every run, so their random numbers are too"
+        because = "" if enough else _reason(plan, values.to_numpy(np.float64), low)
         outcome = PASSED if enough else FAILED
         yield Finding(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
     if not plan.values:
@@ -98,6 +92,17 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
             f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)} with one seed"
         )
         yield Finding(plan.gate, "", of, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
+
+
+def _reason(plan: _Plan, values: Floats, low: float) -> str:
+    """Why a gate fails on these values, whose interval begins at `low`."""
+    if len(values) == 1:  # which is enough to see that there is no room left
+        return plan.fault if plan.gate == CEILING else f"{plan.fault}, as one run cannot show it"
+    if plan.gate == KEPT and math.isnan(low):
+        return f"the gain of {plan.arms[1]} does not differ from 0, so nothing is a share of it"
+    if plan.gate == REPLICA and np.abs(values).max() <= ROUNDING:
+        return f"{', '.join(plan.arms)} are the same in every run, so their random numbers are too"
+    return plan.fault
 
 
 def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:

@@ -36,8 +36,7 @@ def main_figure(settings: Settings) -> str:
 
 
 def _gated(settings: Settings) -> set[str]:
-    v = settings.validity
-    return {v.baseline, v.replica, v.random, v.oracle, v.oracle_control} if v else set()
+    return set(settings.validity.arms().values()) if settings.validity else set()
 
 
 def answer(

@@ -149,9 +149,11 @@ def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> 
 
 def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
     """What kept rollouts take; empty where no training that is to run keeps them."""
+    if study.rollouts_mib is None:
+        return ""
     trainings = sum(number for kind, number in jobs.items() if kind.rule == "train")
     trainings = min(trainings, sum(bool(study.recorded(cell)) for cell in study.trained_cells()))  # not those that tune
-    if not trainings or study.rollouts_mib is None:
+    if not trainings:
         return ""
     most = max(study.training_of(cell.model, cell.variant).rollout_bytes for cell in study.cells())
     return (

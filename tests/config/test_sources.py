@@ -135,9 +135,10 @@ def test_a_study_that_shall_stand_beside_another_is_stored(named):
     path = named / "configs/studies/mini.yaml"
     path.write_text(re.sub(r"beside:.*\n", "", path.read_text()) + "\nbeside: [mini-20, mini-agian]\n")
     stored = named / "results/reference"
-    for name in ("mini-20", "mini-again"):
+    for name in ("mini-20", "mini-again", "mini-rates"):  # the last has rates alone
         (stored / name).mkdir(parents=True)
-    (stored / "mini-20/claims.json").touch()
+    for name in ("mini-20", "mini-again"):
+        (stored / name / "claims.json").touch()
     with pytest.raises(UserError) as error:
         check_sources(load_study(path), named, named / "results/mini")
     told = f"configs/studies/mini.yaml: beside[1]: 'mini-agian': there is no file {stored}/mini-agian/claims.json; "
