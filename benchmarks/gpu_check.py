@@ -246,8 +246,7 @@ def _train(base: Path, out: Path, numerics: str, recipe: dict[str, Any], ranks: 
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)] if ranks > 1 else []
     asked = json.dumps({"base": str(base), "out": str(out), "numerics": numerics, "recipe": recipe})
     _ended([sys.executable, *launcher, __file__, "--train", asked])
-    told: dict[str, Any] = json.loads(out.with_suffix(".json").read_text())
-    return told
+    return json.loads(out.with_suffix(".json").read_text())
 
 
 def train(base: str, out: str, numerics: Any, recipe: dict[str, Any]) -> None:

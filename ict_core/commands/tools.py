@@ -22,10 +22,9 @@ from ict_core.jobs.command import (
     MaybeStudyFile,
     command,
     load_study,
-    repository,
     study_to_run,
 )
-from ict_core.store.layout import CLAIMS, REPOSITORY, cells_folder, stored_folder, study_file, study_folder
+from ict_core.store.layout import CLAIMS, REPOSITORY, cells_folder, repository, stored_folder, study_file, study_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,14 +18,14 @@ from ict_core.config.comparison import compare
 from ict_core.config.inputs import Benchmark, LocalModel, Model, TrainingSet
 from ict_core.config.method_files import read_method
 from ict_core.config.methods import Method, Training
-from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, repository, show_value
+from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, show_value
 from ict_core.config.section import load_section, read_section
 from ict_core.config.study import Study
 from ict_core.config.study_file import JobHours, StudyFile
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
 from ict_core.store.files import hash_file
-from ict_core.store.layout import BASE_VARIANT, StudyFiles, stored_folder
+from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
 from ict_core.store.manifests import read_manifest
 
 # what reads a file of each folder of `configs` that a study names
@@ -110,8 +110,7 @@ def load_model(path: Path) -> Model:
     Raises:
         UserError: something is wrong with it; one line a problem.
     """
-    model: Model = load_section(path, Model)
-    return model
+    return load_section(path, Model)
 
 
 def load_benchmark(path: Path, problems: int | None = None) -> Benchmark:
@@ -125,19 +124,14 @@ def load_benchmark(path: Path, problems: int | None = None) -> Benchmark:
 
 def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
     """With so many problems, but a published one with no more than its rows; None: as many as its file says."""
-    if number is None:
-        return benchmark
-    changed: Benchmark = benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
-    return changed
+    return benchmark if number is None else benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
 
 
 def _with_hours(model: Model, hours: JobHours) -> Model:
     """With the study's limits of a job, if it states hardware."""
     if model.hardware is None:
         return model
-    limited = model.hardware.changed(train_hours=hours.train, generate_hours=hours.generate)
-    changed: Model = model.changed(hardware=limited)
-    return changed
+    return model.changed(hardware=model.hardware.changed(train_hours=hours.train, generate_hours=hours.generate))
 
 
 def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, dict[str, Any]]:

@@ -69,11 +69,6 @@ def shown(path: Path) -> str:
     return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else path)
 
 
-def repository(file: Path) -> Path:
-    """The folder at which the relative paths of a file of `configs/<kind>/` start, and in which they stay."""
-    return Path(os.path.realpath(file)).parent.parent.parent
-
-
 def show_value(value: object) -> str:
     """A value from a file, cut to a readable length."""
     text = "null" if value is None else repr(value)

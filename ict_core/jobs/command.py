@@ -20,7 +20,7 @@ from ict_core.process import failures, numerics
 from ict_core.process.job_log import hold_log, tell_end
 from ict_core.process.lifeline import end_with_run
 from ict_core.process.supervise import end_with_parent
-from ict_core.store.layout import study_file
+from ict_core.store.layout import repository, study_file
 
 if TYPE_CHECKING:
     from ict_core.config.study import Study
@@ -120,13 +120,6 @@ def prepare() -> None:
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers' too: the stages show their own progress
     os.environ["HF_HUB_OFFLINE"] = "1"
-
-
-def repository(study: Path) -> Path:
-    """The folder at which the configuration's relative paths start."""
-    from ict_core.config import mistakes
-
-    return mistakes.repository(study)
 
 
 def mirror_of(study: "Study", file: Path) -> Path | None:

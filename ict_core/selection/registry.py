@@ -23,8 +23,7 @@ class _Selectors(Mapping[str, "Selector"]):
 
     def __getitem__(self, name: str) -> "Selector":
         module = rule_files()[name]
-        rule: Selector = getattr(import_module(f"{__package__}.{module}"), module)
-        return rule
+        return getattr(import_module(f"{__package__}.{module}"), module)
 
     def __iter__(self) -> Iterator[str]:
         return iter(rule_files())

@@ -1,7 +1,7 @@
 """A base model from the hub or a folder."""
 
 from ict_core.errors import UserError
-from ict_core.jobs.command import Given, Name, StudyFile, command, mirror_of, repository, study_of_model
+from ict_core.jobs.command import Given, Name, StudyFile, command, mirror_of, study_of_model
 from ict_core.process.startup import loading
 
 
@@ -15,7 +15,7 @@ def run(study: StudyFile, model: Name, out: Given) -> None:
         from ict_core.config.study_file import Cell
         from ict_core.models.fetch import fetch_model
         from ict_core.problems.assemble import check_study_access
-        from ict_core.store.layout import BASE_VARIANT, study_folder
+        from ict_core.store.layout import BASE_VARIANT, repository, study_folder
         from ict_core.store.manifests import remember_source
         from ict_core.training.fast.packed_forward import check_family
 

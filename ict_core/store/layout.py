@@ -1,5 +1,6 @@
 """Where every file of a study lies, and of the repository: the one place that names them, for library and workflow."""
 
+import os
 import re
 from pathlib import Path
 
@@ -48,6 +49,11 @@ def allowed_instead(study: str) -> str | None:
         own = ", ".join(RESERVED)
         return f"any name but {own}, the project's own folders in results (here: {RESERVED[study]})"
     return None if re.fullmatch(NAME, study) else NAMED
+
+
+def repository(file: Path) -> Path:
+    """The folder at which the relative paths of a file of `configs/<kind>/` start, and in which they stay."""
+    return Path(os.path.realpath(file)).parent.parent.parent
 
 
 def study_folder(name: str) -> Path:

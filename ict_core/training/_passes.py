@@ -89,8 +89,7 @@ class DensePasses:
         """
         trl = self.trainer._get_per_token_logps_and_entropies
         found = trl(model, *with_prompts(batch), wanted.size(1), compute_entropy=entropy)
-        logps: Tensor = torch.stack(found[:2]) if entropy else found[0]
-        return logps
+        return torch.stack(found[:2]) if entropy else found[0]
 
     @torch.no_grad()
     def all_log_probs(self, model: torch.nn.Module, batch: Batch) -> Tensor:

@@ -278,8 +278,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     ) -> Tensor:
         """Of TRL's micro-batch, or of the next in the order of the groups."""
         if not self.model.training:
-            loss: Tensor = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            return loss
+            return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         if self._passes.in_order:
             inputs = self._micro_batches[self._passed % len(self._micro_batches)]
         self._passed += 1

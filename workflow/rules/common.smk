@@ -7,7 +7,6 @@ from pathlib import Path
 
 from ict_core.config.inputs import READERS, PublishedSet
 from ict_core.config.load import check_sources, load_study
-from ict_core.config.mistakes import repository
 from ict_core.config.study import trials
 from ict_core.config.study_file import Cell
 from ict_core.errors import Damaged, UserError
@@ -39,6 +38,7 @@ from ict_core.store.layout import (
     StudyFiles,
     cell_folder,
     cells_folder,
+    repository,
     stored_folder,
     study_file,
     study_folder,

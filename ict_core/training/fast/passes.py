@@ -79,8 +79,7 @@ class PackedPasses(DensePasses):
 
     def sampled_log_probs(self, batch: Batch) -> Tensor:
         """See :class:`ict_core.training._passes.DensePasses`."""
-        logps: Tensor = batch["logprob"]
-        return logps
+        return batch["logprob"]
 
 
 def _layout(batch: Batch, read: Tensor, groups: Tensor | None) -> Packed:
