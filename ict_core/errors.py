@@ -10,6 +10,11 @@ class UserError(Exception):
     """
 
 
+def one_line(error: BaseException, most: int | None = None) -> str:
+    """Another's exception: its kind, and its text on one line, the first `most` characters of it."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:most]}"
+
+
 class TooMuch(UserError):
     """A number is larger than is possible; `most` is."""
 

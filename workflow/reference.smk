@@ -1,10 +1,5 @@
 # Makes everything that is shown from stored files, without training: by default from the stored full run of the study
 # in miniature (`make figures`), else `--config stored=FOLDER results=FOLDER`.
-from snakemake.utils import min_version
-
-min_version("9.0")
-
-
 report: "report/workflow.rst"
 
 
@@ -32,24 +27,12 @@ onstart:
 
 localrules:
     all,
-    tables,
-    figures,
 
 
 rule all:
     default_target: True
     input:
         EVIDENCE,
-
-
-rule tables:
-    input:
-        TABLE_FILES,
-
-
-rule figures:
-    input:
-        FIGURE_FILES,
 
 
 onsuccess:

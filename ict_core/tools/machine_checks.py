@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ict_core.config.inputs import HubModel
 from ict_core.config.load import has_problems
 from ict_core.config.study import Study
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.process import numerics
 from ict_core.process.environment import applicable_lock, check_environment, check_trackers, locked_versions
 from ict_core.process.failures import check_room, hub_error, lost_connection
@@ -216,4 +216,4 @@ def check_machine(
         except UserError as error:
             yield name, Finding(FAULT, " ".join(str(error).split()))
         except Exception as error:  # what is broken may raise anything
-            yield name, Finding(FAULT, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+            yield name, Finding(FAULT, one_line(error, 300))

@@ -12,7 +12,7 @@ from ict_core.config.inputs import Architecture
 from ict_core.config.load import load_model
 from ict_core.config.mistakes import faults_of
 from ict_core.config.section import Name
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.models.fetch import checkpoint_sizes, doubled_start
 from ict_core.models.read import read_config, read_tokenizer
 from ict_core.process.failures import lost_connection
@@ -75,12 +75,11 @@ def _of_hub(name: str, scratch: Path) -> tuple[Path, list[str]]:
             card = info.card_data.to_dict() if info.card_data else {}
             licence = card.get("license") or licence
     except (OSError, ValueError, httpx.HTTPError) as error:  # the hub's own errors are of these kinds
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text = "the hub was not reached" if lost_connection(error) else "the hub has no such model"
         mend = "name a folder, or set HF_HUB_OFFLINE=1 where the cache has the model"
         if constants.HF_HUB_OFFLINE:
             text, mend = "the hub's cache has none (HF_HUB_OFFLINE is set)", "name a folder, or unset it"
-        raise UserError(f"{name}: there is no such folder, and {text}: {reason}; {mend}") from None
+        raise UserError(f"{name}: there is no such folder, and {text}: {one_line(error)}; {mend}") from None
     return folder, ["kind: hub", f"hub: {name}", f"revision: {json.dumps(revision)}", f"licence: {json.dumps(licence)}"]
 
 

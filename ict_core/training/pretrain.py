@@ -18,11 +18,11 @@ from ict_core.problems.mini.problems import pretraining_documents
 from ict_core.problems.mini.tokenizer import train_tokenizer
 from ict_core.process import numerics
 from ict_core.process.job_log import Progress
+from ict_core.process.startup import reuse_freed_memory
 from ict_core.seeding import derive_seed
 from ict_core.store.files import appearing, hash_weights
 from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
-from ict_core.training.memory import reuse_freed_memory
 
 _IGNORED = -100
 _BUCKET = 32  # batches sorted by length together, so that little is padded

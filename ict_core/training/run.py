@@ -30,7 +30,7 @@ from ict_core.problems.mini.decisions import decision_tokens
 from ict_core.problems.templates import templated
 from ict_core.process import numerics, vllm_environment
 from ict_core.process.job_log import Progress
-from ict_core.process.startup import loading
+from ict_core.process.startup import loading, reuse_freed_memory
 from ict_core.seeding import derive_seed
 from ict_core.store import records
 from ict_core.store.files import appearing, hash_weights, partial_of, write_text
@@ -43,7 +43,6 @@ from ict_core.training._resume import Checkpoints, origin, train_from
 from ict_core.training.choice import Choice
 from ict_core.training.fast.sampling import sample_lean
 from ict_core.training.learning_curve import CurvePoints, HeldOut
-from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.token_log import TrainingLog
 

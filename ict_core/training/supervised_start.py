@@ -20,11 +20,11 @@ from ict_core.config.inputs import Dtype, SupervisedStart
 from ict_core.config.methods import Training
 from ict_core.models.read import read_model, read_tokenizer
 from ict_core.process import numerics
+from ict_core.process.startup import reuse_freed_memory
 from ict_core.seeding import derive_seed, generator
 from ict_core.store.files import appearing, hash_weights
 from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
-from ict_core.training.memory import reuse_freed_memory
 from ict_core.training.run import ShownProgress, save_weights
 
 _TOGETHER = 4  # sequences in one pass: a batch of 16 at once takes 18 GB with a vocabulary of 49,152

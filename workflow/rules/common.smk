@@ -1,3 +1,7 @@
+from snakemake.utils import min_version
+
+min_version("9.0")
+
 import functools
 import json
 import math

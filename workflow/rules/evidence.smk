@@ -16,6 +16,21 @@ PAGES = [
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 
+localrules:
+    tables,
+    figures,
+
+
+rule tables:
+    input:
+        TABLE_FILES,
+
+
+rule figures:
+    input:
+        FIGURE_FILES,
+
+
 rule statistics:
     input:
         scores=MEASURED.frame("scores"),

@@ -9,7 +9,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 from ict_core.config.inputs import GeneratorSet
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.problems.published import _one_step
 from ict_core.seeding import derive_seed
 
@@ -56,7 +56,7 @@ def _generator(stated: GeneratorSet, index: int) -> Any:
         told = f"{stated.package} has no such module" if error.name == module else f"it needs the package {error.name}"
         raise UserError(f"{place}.dataset: {one.dataset!r}: {told}; allowed: a generator that needs none") from None
     except Exception as error:  # of the package's, whose checks are assertions
-        raise UserError(f"{place}: {one.dataset} with {one.options}: {_line(error)}") from None
+        raise UserError(f"{place}: {one.dataset} with {one.options}: {one_line(error, 300)}") from None
 
 
 def _without_its_code(name: str, place: str) -> None:
@@ -90,7 +90,7 @@ def questions(stated: GeneratorSet) -> dict[str, tuple[str, str | None]]:
                 if (sha256(question.encode()).digest()[0] < _HELD_OUT) == stated.held_out:
                     answers.setdefault(question, (answer, solution))
         except Exception as error:  # of the package's
-            raise UserError(f"{stated.file}: generators[{index}]: {_line(error)}") from None
+            raise UserError(f"{stated.file}: generators[{index}]: {one_line(error, 300)}") from None
         if len(answers) < most:
             fewer = f"{len(answers)} of {most} distinct problems in {len(dataset)} draws; allowed: fewer rows, or "
             raise UserError(f"{stated.file}: generators[{index}]: {fewer}options that make more")
@@ -101,8 +101,3 @@ def _drawn(dataset: Any) -> Iterator[tuple[str, str, str | None]]:
     for index in range(len(dataset)):
         drawn = dataset[index]
         yield drawn["question"].strip(), drawn["answer"].strip(), drawn.get("solution")
-
-
-def _line(error: Exception) -> str:
-    """An error of the package's in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -21,7 +21,7 @@ import pandas as pd
 from huggingface_hub import constants, get_token
 
 from ict_core.config.inputs import READERS, GeneratorSet, PublishedSet
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.grading.boxes import last_box
 from ict_core.grading.gold import LETTERS, refusal
 from ict_core.problems.published._generate import generators, questions
@@ -289,7 +289,7 @@ def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[st
         except _FAILURES as error:
             if isinstance(error, OSError) and error.errno in DISK_ERRORS:
                 raise
-            raise UserError(f"{published.file}: {origin} cannot be read: {_one_line(error)}") from None
+            raise UserError(f"{published.file}: {origin} cannot be read: {_without_token(one_line(error))}") from None
         if missing := [column for column in columns if column not in dataset.column_names]:
             raise UserError(
                 f"{published.file}: columns: {', '.join(missing)} not in {origin}, "
@@ -298,8 +298,7 @@ def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[st
         return origin, dataset.select_columns(columns).to_list()
 
 
-def _one_line(error: Exception) -> str:
-    """An error of the library's in one line, without the token should it hold it."""
-    line = f"{type(error).__name__}: {' '.join(str(error).split())}"
+def _without_token(line: str) -> str:
+    """What the library says, which may hold the token."""
     token = get_token()
     return line.replace(token, "[token]") if token else line

@@ -12,7 +12,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 from trl.kernels import ChunkedLogProbFunction
 
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.models.head import lm_head
 from ict_core.training.fast.on_cpu import LogProbs, ShortAttention, fits
 from ict_core.training.fast.on_gpu import FirstCells, Gather
@@ -166,7 +166,7 @@ def _apart(model: Any, temperature: float) -> str | None:
         layout = pack(prompts, mask, responses, read)
         packed = model(packed=layout, state=layout.where[read], token=responses[read])
     except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+        return one_line(error)
     finally:
         model.train(training)
         torch.set_float32_matmul_precision(precision)
