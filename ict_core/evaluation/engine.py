@@ -31,17 +31,14 @@ class Completion:
     ids: tuple[int, ...]  # the sampled tokens, the stop token included
     tokens: int  # their number
     finish_reason: str  # `stop` (a stop id was sampled) or `length`
-    logprob: float  # sum of the sampled tokens' at the sampling temperature (at 1 where it is greedy), nats
+    logprob: float  # sum of the sampled tokens' at the sampling temperature, nats
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample; the distribution is cut to ``top_p`` after the temperature, and by nothing else.
+    """How to sample; the distribution is cut to ``top_p`` after the temperature, and by nothing else."""
 
-    A temperature of 0 is greedy decoding: the likeliest token each time, whatever the seed and ``top_p``.
-    """
-
-    temperature: float
+    temperature: float  # above 0
     top_p: float
     max_new_tokens: int
     stop_token_ids: tuple[int, ...]

@@ -17,7 +17,7 @@ _BATCH = 128
 
 
 class SeededSampling(LogitsProcessor):
-    """Samples each row from a generator of its own: greedy decoding of log-probabilities plus Gumbel noise.
+    """Samples each row from a generator of its own: the likeliest token of log-probabilities plus Gumbel noise.
 
     The argmax of ln p + Gumbel(0, 1) noise is distributed as p (the Gumbel-max trick), so a row's completion does not
     depend on which other rows share its batch.
@@ -25,9 +25,8 @@ class SeededSampling(LogitsProcessor):
 
     def __init__(self, seeds: Sequence[int], sampling: Sampling) -> None:
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        self._greedy = sampling.temperature == 0
-        self._temperature = sampling.temperature or 1.0
-        self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 and not self._greedy else None
+        self._temperature = sampling.temperature
+        self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 else None
         self.log_probs: list[Tensor] = []  # of the sampled tokens, (rows, 1) each step
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
@@ -35,11 +34,9 @@ class SeededSampling(LogitsProcessor):
         if self._top_p is not None:
             scaled = self._top_p(input_ids, scaled)
         log_probs = torch.log_softmax(scaled, dim=-1)
-        chosen_by = log_probs
-        if not self._greedy:
-            width = log_probs.size(-1)
-            uniform = torch.stack([torch.rand(width, generator=g, dtype=torch.float64) for g in self._generators])
-            chosen_by = log_probs + (-torch.log(-torch.log(uniform))).to(log_probs)
+        width = log_probs.size(-1)
+        uniform = torch.stack([torch.rand(width, generator=g, dtype=torch.float64) for g in self._generators])
+        chosen_by = log_probs + (-torch.log(-torch.log(uniform))).to(log_probs)
         self.log_probs.append(log_probs.gather(-1, chosen_by.argmax(-1, keepdim=True)))
         return chosen_by  # type: ignore[return-value]
 

@@ -149,24 +149,6 @@ def test_samples_that_share_a_long_prompt_have_the_model_s_own_log_probs(engine,
         assert completion.logprob == pytest.approx(own, abs=1e-4)
 
 
-def test_a_temperature_of_zero_takes_the_likeliest_token_whatever_the_seed(engine, tiny_checkpoint, problems):
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint)
-    model = AutoModelForCausalLM.from_pretrained(tiny_checkpoint)
-    prompt = problems["prompt"].iloc[0]
-    ids, logprob = tokenizer(prompt, return_tensors="pt")["input_ids"], 0.0
-    length = ids.size(1)
-    for _ in range(6):
-        with torch.no_grad():
-            best = torch.log_softmax(model(ids).logits[0, -1].double(), -1).max(-1)
-        ids, logprob = torch.cat([ids, best.indices.reshape(1, 1)], dim=1), logprob + best.values.item()
-    draws = engine.sample([Request(prompt, seed) for seed in range(3)], Sampling(0.0, 0.5, 6, (0,)))
-    assert {draw.text for draw in draws} == {tokenizer.decode(ids[0, length:], skip_special_tokens=True)}
-    assert [draw.logprob for draw in draws] == pytest.approx([logprob] * 3, abs=1e-4)
-
-
 def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
     everything = tuple(range(352))
     (draw,) = engine.sample([Request(problems["prompt"].iloc[0], 1)], Sampling(1.0, 1.0, 5, everything))

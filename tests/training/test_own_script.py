@@ -43,6 +43,18 @@ def config(folder, **changes):
     return GRPOConfig(**values | changes)
 
 
+@pytest.fixture
+def trainer_of(tiny_checkpoint, tmp_path):
+    """A script's trainer with a selection: by some of TRL's arguments, and by others of the trainer's own."""
+
+    def trainer_of(selection, reward=ones, own=None, **changes):
+        arguments = config(tmp_path, **changes)
+        given = {"selection": selection, **(own or {})}
+        return SelectiveGRPOTrainer(str(tiny_checkpoint), reward, arguments, PROBLEMS, **given)
+
+    return trainer_of
+
+
 def trained(trainer):
     trainer.train()
     return {name: value.detach().clone() for name, value in trainer.model.state_dict().items()}
@@ -96,41 +108,28 @@ def test_every_token_kept_is_trl_itself_to_the_bit_with_two_rewards_and_accumula
     assert ours.beta == beta and (log["kl"].iloc[-1] > 0) == (beta > 0)
 
 
-def test_a_callback_sets_beta_or_is_told_that_there_is_no_reference_model(tiny_checkpoint, tmp_path):
+def test_a_callback_sets_beta_or_is_told_that_there_is_no_reference_model(trainer_of):
     class Anneal(TrainerCallback):
         def on_step_end(self, args, state, control, **_):
             trainer.beta = 0.5
 
-    def trainer_of(beta):
-        arguments = config(tmp_path, beta=beta, use_bias_correction_kl=False, learning_rate=1e-2)
-        return SelectiveGRPOTrainer(
-            str(tiny_checkpoint), parity, arguments, PROBLEMS, selection="grpo", callbacks=[Anneal()]
-        )
-
-    trainer = trainer_of(0.1)
+    own, changes = {"callbacks": [Anneal()]}, {"use_bias_correction_kl": False, "learning_rate": 1e-2}
+    trainer = trainer_of("grpo", parity, own, beta=0.1, **changes)
     trainer.train()
     annealed = trainer.training_log.steps()["loss"]
-    constant = trainer_of(0.1)
-    constant.remove_callback(Anneal)
+    constant = trainer_of("grpo", parity, beta=0.1, **changes)
     constant.train()
     assert trainer.beta == 0.5 and annealed[0] == constant.training_log.steps()["loss"][0]
     assert annealed[1] != constant.training_log.steps()["loss"][1]
-    trainer = trainer_of(0.0)
+    trainer = trainer_of("grpo", parity, own, beta=0.0, **changes)
     with pytest.raises(UserError, match="trainer.beta: 0.5 is not allowed, as TRL makes no reference model"):
         trainer.train()
 
 
 @pytest.mark.parametrize("passes", ["dense", "packed"])
-def test_a_log_every_second_step_has_every_step_in_the_own_log(tiny_checkpoint, tmp_path, passes):
-    trainer = SelectiveGRPOTrainer(
-        str(tiny_checkpoint),
-        ones,
-        config(tmp_path, logging_steps=2, max_steps=4),
-        PROBLEMS,
-        selection="ict-10",
-        selection_warmup_steps=0,
-        passes=passes,
-    )
+def test_a_log_every_second_step_has_every_step_in_the_own_log(trainer_of, passes):
+    own = {"selection_warmup_steps": 0, "passes": passes}
+    trainer = trainer_of("ict-10", own=own, logging_steps=2, max_steps=4)
     trainer.train()
     log = trainer.training_log.steps()
     assert log["step"].tolist() == [0, 1, 2, 3] and log[["loss", "h1", "kept_share"]].notna().all(axis=None)
@@ -142,10 +141,9 @@ def test_a_log_every_second_step_has_every_step_in_the_own_log(tiny_checkpoint, 
     assert all(abs(entry["loss"]) < 10 for entry in shown)
 
 
-def test_an_evaluation_is_trls_own(tiny_checkpoint, tmp_path):
-    arguments = config(tmp_path, eval_strategy="steps", eval_steps=1, max_steps=1, per_device_eval_batch_size=4)
-    problems = PROBLEMS.select(range(2))
-    trainer = SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, problems, selection="grpo")
+def test_an_evaluation_is_trls_own(trainer_of):
+    own, evaluated = {"eval_dataset": PROBLEMS.select(range(2))}, {"eval_strategy": "steps", "eval_steps": 1}
+    trainer = trainer_of("grpo", own=own, max_steps=1, per_device_eval_batch_size=4, **evaluated)
     trainer.train()
     assert any("eval_reward" in entry for entry in trainer.state.log_history)
     assert len(trainer.training_log.steps()) == 1
@@ -162,9 +160,9 @@ def test_an_evaluation_is_trls_own(tiny_checkpoint, tmp_path):
         ({"use_adaptive_entropy": True}, "use_adaptive_entropy=True; allowed: with selection='grpo' alone"),
     ],
 )
-def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(tiny_checkpoint, tmp_path, changes, message):
+def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(trainer_of, changes, message):
     with pytest.raises(UserError, match=message):
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path, **changes), PROBLEMS, selection="entropy-20")
+        trainer_of("entropy-20", **changes)
 
 
 def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
@@ -195,16 +193,15 @@ def test_an_unknown_selection_names_what_is_allowed(selection, message):
         Choice.of(selection)
 
 
-def test_a_name_with_a_warm_up_is_nothing_without_it(tiny_checkpoint, tmp_path):
-    arguments = (str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS)
+def test_a_name_with_a_warm_up_is_nothing_without_it(trainer_of, tiny_checkpoint):
     with pytest.raises(UserError, match="'ict-10' has a warm-up and does not state it; give selection_warmup_steps"):
-        SelectiveGRPOTrainer(*arguments, selection="ict-10")
+        trainer_of("ict-10")
     with pytest.raises(UserError, match="'ict-10' has a warm-up"):
         select(model_of(tiny_checkpoint), rollouts(), "ict-10", group_size=2)
     with pytest.raises(UserError, match="step is missing, as the first 20 steps train every token"):
         select(model_of(tiny_checkpoint), rollouts(), "ict-10-w20", group_size=2)
     with pytest.raises(UserError, match="selection_warmup_steps: 3 is not allowed; allowed: less than the 3 steps"):
-        SelectiveGRPOTrainer(*arguments, selection="ict-10", selection_warmup_steps=3).train()
+        trainer_of("ict-10", own={"selection_warmup_steps": 3}).train()
 
 
 @pytest.mark.parametrize(("found", "message"), [(torch.nan, "nan"), (-0.5, "-0.5"), (torch.inf, "inf")])
@@ -256,75 +253,54 @@ def test_a_model_without_numbers_selects_nothing(tiny_checkpoint):
 
 @pytest.mark.parametrize("passes", ["dense", "packed"])
 @pytest.mark.parametrize("selection", ["grpo", "entropy-20", "stapo", "steer", "ict-10"])
-def test_a_batch_without_a_whole_answer_trains_nothing(tiny_checkpoint, tmp_path, passes, selection):
-    arguments = config(tmp_path, mask_truncated_completions=True, max_completion_length=2, max_steps=2)
-    trainer = SelectiveGRPOTrainer(
-        str(tiny_checkpoint),
-        ones,
-        arguments,
-        PROBLEMS,
-        selection=selection,
-        selection_warmup_steps=0,
-        passes=passes,
-    )
+def test_a_batch_without_a_whole_answer_trains_nothing(trainer_of, passes, selection):
+    own, truncated = {"selection_warmup_steps": 0, "passes": passes}, {"mask_truncated_completions": True}
+    trainer = trainer_of(selection, own=own, max_completion_length=2, max_steps=2, **truncated)
     before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
     after = trained(trainer)
     assert all(torch.equal(before[name], value) for name, value in after.items())
     assert trainer.training_log.steps()["loss"].tolist() == [0.0, 0.0]
 
 
-def test_tokens_that_a_tool_wrote_are_refused(tiny_checkpoint, tmp_path):
+def test_tokens_that_a_tool_wrote_are_refused(trainer_of):
     def answers(prompts, trainer):
         answer = {"completion_ids": [5, 6, 7, 8], "logprobs": [-1.0] * 4, "env_mask": [1, 1, 0, 0]}
         texts = [prompt if isinstance(prompt, str) else prompt[-1]["content"] for prompt in prompts]
         ids = trainer.processing_class(texts)["input_ids"]
         return {"prompt_ids": ids} | {name: [value] * len(prompts) for name, value in answer.items()}
 
-    trainer = SelectiveGRPOTrainer(
-        str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, selection="grpo", rollout_func=answers
-    )
     with pytest.raises(UserError, match="masks of a rollout_func are not allowed"):
-        trainer.train()
+        trainer_of("grpo", own={"rollout_func": answers}).train()
 
 
 @pytest.mark.parametrize("selection", ["lopti", "cispo"])
-def test_a_rule_of_two_updates_is_refused_with_one(tiny_checkpoint, tmp_path, selection):
+def test_a_rule_of_two_updates_is_refused_with_one(trainer_of, tiny_checkpoint, selection):
     with pytest.raises(UserError, match="set num_iterations=2"):
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, selection=selection)
+        trainer_of(selection)
     with pytest.raises(UserError, match="more than one weight a token"):
         select(model_of(tiny_checkpoint), rollouts(), selection, group_size=2)
-    arguments = config(tmp_path, num_iterations=2, max_steps=2)
-    trained(SelectiveGRPOTrainer(str(tiny_checkpoint), ones, arguments, PROBLEMS, selection=selection))
+    trainer_of(selection, num_iterations=2, max_steps=2).train()
 
 
-def test_a_rule_that_reads_true_steps_is_refused(tiny_checkpoint, tmp_path):
+def test_a_rule_that_reads_true_steps_is_refused(trainer_of, tiny_checkpoint):
     with pytest.raises(UserError, match="in a study without data.train_sets"):
-        SelectiveGRPOTrainer(str(tiny_checkpoint), ones, config(tmp_path), PROBLEMS, selection="oracle-decisions")
+        trainer_of("oracle-decisions")
     with pytest.raises(UserError, match="in a study without data.train_sets"):
         select(model_of(tiny_checkpoint), rollouts(), "oracle-decisions-permuted", group_size=2)
 
 
-def test_a_checkpoint_amid_the_updates_of_a_batch_is_not_resumed(tiny_checkpoint, tmp_path):
+def test_a_checkpoint_amid_the_updates_of_a_batch_is_not_resumed(trainer_of, tmp_path):
     saving = {"save_strategy": "steps", "save_steps": 1, "num_iterations": 2, "max_steps": 4}
-
-    def trainer():
-        return SelectiveGRPOTrainer(
-            str(tiny_checkpoint), ones, config(tmp_path, **saving), PROBLEMS, selection="entropy-20"
-        )
-
-    trained(trainer())
+    trainer_of("entropy-20", **saving).train()
     with pytest.raises(UserError, match=r"of step 1, amid the 2 updates .* a multiple of num_iterations \(2\)"):
-        trainer().train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
-    trainer().train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+        trainer_of("entropy-20", **saving).train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
+    trainer_of("entropy-20", **saving).train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
 
 
-def test_rewards_as_advantages_need_rewards_of_0_to_1_and_are_no_weight(tiny_checkpoint, tmp_path):
-    def trainer(reward):
-        return SelectiveGRPOTrainer(str(tiny_checkpoint), reward, config(tmp_path), PROBLEMS, selection="nsr-published")
-
-    trained(trainer(parity))
+def test_rewards_as_advantages_need_rewards_of_0_to_1_and_are_no_weight(trainer_of, tiny_checkpoint):
+    trainer_of("nsr-published", parity).train()
     with pytest.raises(UserError, match="allowed: from 0 to 1"):
-        trainer(lambda completions, **_: [2.0] * len(completions)).train()
+        trainer_of("nsr-published", lambda completions, **_: [2.0] * len(completions)).train()
     with pytest.raises(UserError, match="an advantage of its own is no weight"):
         select(model_of(tiny_checkpoint), rollouts(), "nsr-published", group_size=2)
 
