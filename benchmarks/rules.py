@@ -10,7 +10,6 @@ rounds of its ratio to GRPO's step in the same round, with the least and the lar
 
 import statistics
 import tempfile
-import time
 from pathlib import Path
 
 import report
@@ -34,15 +33,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         training_step.checkpoint(setting, Path(folder))
         trainer = training_step.trainer_of(setting, Path(folder), "packed")
-        rollouts = training_step.batch(setting, trainer.accelerator.device)
-        seconds: dict[str, list[float]] = {rule: [] for rule in rules}
-        for turn in range(rounds + 1):  # the first is not counted
-            for rule in rules:
-                started = time.perf_counter()
-                training_step.step_of(trainer, rollouts, rule)
-                if turn:
-                    seconds[rule].append(time.perf_counter() - started)
-                trainer.model.zero_grad(set_to_none=True)
+        trainers, variants = dict.fromkeys(rules, trainer), {rule: rule for rule in rules}
+        seconds = training_step.in_turns(trainers, variants, setting, rounds)
     rows = []
     for rule in rules:
         ratios = [own / grpo for own, grpo in zip(seconds[rule], seconds["grpo"], strict=True)]

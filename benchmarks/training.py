@@ -14,7 +14,6 @@ parts are wall seconds, as `timing.parquet` has them. The commit comes from this
 """
 
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import report
@@ -45,48 +45,42 @@ def tree_of(commit: str, folder: Path) -> Iterator[Path]:
         subprocess.run([*git, "remove", "--force", str(folder)], check=True)
 
 
-def study(folder: Path, methods: list[str], steps: int, prompts: int) -> Path:
-    """A study of one model whose recipe is mini's with those steps and prompts."""
-    configs = folder / "configs"
-    timed_recipe(configs, (configs / "training/mini.yaml").read_text(), steps, prompts, warmup=5)
-    text = timed_study((configs / "studies/mini.yaml").read_text(), methods)
-    file = configs / "studies/timed.yaml"
-    file.write_text("numerics: portable\n" + text.replace("training: mini\n", "training: timed\n", 1))
-    return file
+def timed_study(
+    folder: Path, stated: dict[str, Any], model: str, of: tuple[list[str], int, int], recipe: Path, warmup: int
+) -> Path:
+    """Write the study `timed` of a model's first seed alone, by a recipe with other sizes and at most that warm-up.
+
+    ``of`` are the methods, the steps of a training and the prompts of a step.
+    """
+    methods, steps, prompts = of
+    sizes = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts, "steps": steps}
+    timed = yaml.safe_load(recipe.read_text()) | sizes | {"lr_warmup_steps": min(warmup, steps - 1)}
+    grid = [{"models": [model], "methods": methods, "seeds": [0]}]
+    stated = {**stated, "study": "timed", "training": "timed", "grid": grid, "baselines": methods[:1]}
+    for kind, content in (("training", timed), ("studies", stated)):
+        (folder / f"configs/{kind}/timed.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    return folder / "configs/studies/timed.yaml"
 
 
-def timed_recipe(configs: Path, text: str, steps: int, prompts: int, warmup: int) -> None:
-    """Write the recipe `timed`: that of the text with those steps, prompts a step and at most that warm-up."""
-    sizes = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts}
-    for key, value in {**sizes, "steps": steps, "lr_warmup_steps": min(warmup, steps - 1)}.items():
-        text = re.sub(rf"^{key}: \d+", f"{key}: {value}", text, flags=re.MULTILINE)
-    (configs / "training/timed.yaml").write_text(text)
+def mini_study(folder: Path, of: tuple[list[str], int, int]) -> Path:
+    """Of mini-s by mini's recipe, both as that tree has them, without gates on other arms."""
+    text = (folder / "configs/studies/mini.yaml").read_text()
+    stated = yaml.safe_load(text[: text.index("\ngrid:")]) | {"numerics": "portable"}
+    stated["evidence"].pop("validity", None)
+    return timed_study(folder, stated, "mini-s", of, folder / "configs/training/mini.yaml", warmup=5)
 
 
-def timed_study(text: str, methods: list[str]) -> str:
-    """The file of a study as that of `timed`, with one seed of mini-s alone and without gates on other arms."""
-    text = re.sub(r"^  validity:.*\n(?:    .*\n)*", "", text[: text.index("grid:")], flags=re.MULTILINE)
-    text = re.sub(r"^study: .*$", "study: timed", text, count=1, flags=re.MULTILINE)
-    grid = f"  - models: [mini-s]\n    methods: [{', '.join(methods)}]\n    seeds: [0]\n"
-    return f"{text}grid:\n{grid}baselines: [{methods[0]}]\n"
-
-
-def real_study(folder: Path, methods: list[str], steps: int, prompts: int, numerics: str) -> Path:
-    """A study of SmolLM2-135M by the recipe of `smollm2-one-step`, which every tree since 9745d7d can read."""
-    recipe = (report.REPOSITORY / "configs/training/smollm2-one-step.yaml").read_text()
-    timed_recipe(folder / "configs", recipe, steps, prompts, warmup=3)
+def real_study(folder: Path, of: tuple[list[str], int, int], numerics: str) -> Path:
+    """Of SmolLM2-135M by the recipe of `smollm2-one-step`, which every tree since 9745d7d can read."""
     stated = {
-        **{"study": "timed", "note": "Timed.", "scale": "mini", "training": "timed", "numerics": numerics},
-        **{"selection_warmup_steps": 0, "data": {"seed": 0, "train_sets": ["gsm8k-short-train"]}},
-        **{"benchmarks": ["gsm8k-short"], "grading": {"seconds": 5, "memory_mib": 1024}, "baselines": [methods[0]]},
+        **{"note": "Timed.", "scale": "mini", "numerics": numerics, "selection_warmup_steps": 0},
+        **{"data": {"seed": 0, "train_sets": ["gsm8k-short-train"]}, "benchmarks": ["gsm8k-short"]},
+        **{"grading": {"seconds": 5, "memory_mib": 1024}, "evidence": {"margin_points": 2.0, "power": 0.8}},
         "evaluation": {"engine": "vllm", "samples": 8, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 64}
         | {"threads": 1},
-        "evidence": {"margin_points": 2.0, "power": 0.8},
-        "grid": [{"models": ["smollm2-135m"], "methods": methods, "seeds": [0]}],
     }
-    file = folder / "configs/studies/timed.yaml"
-    file.write_text(yaml.safe_dump(stated, sort_keys=False))
-    return file
+    recipe = report.REPOSITORY / "configs/training/smollm2-one-step.yaml"
+    return timed_study(folder, stated, "smollm2-135m", of, recipe, warmup=3)
 
 
 def real_inputs(folder: Path) -> tuple[Path, Path, Path]:
@@ -136,11 +130,11 @@ def main() -> None:
         if real:
             base, problems, asked = real_inputs(trees["today"])
             numerics = {"today": "portable", options.against: "native"}
-            studies = {name: real_study(tree, *of, numerics[name]) for name, tree in trees.items()}
+            studies = {name: real_study(tree, of, numerics[name]) for name, tree in trees.items()}
         else:
             base, problems = report.mini_model(folder, options.pretraining), folder / "problems.parquet"
             records.write_frame(training_problems(0, 2000, set()), problems, records.PROBLEMS)
-            studies = {name: study(tree, *of) for name, tree in trees.items()}
+            studies = {name: mini_study(tree, of) for name, tree in trees.items()}
         model = {"model": Path("smollm2-135m" if real else "mini-s")}
         taken: dict[tuple[str, str], list[dict[str, float]]] = {}
         for job in [*options.methods, *(["evaluation"] if real else [])]:

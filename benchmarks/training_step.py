@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,18 +192,24 @@ def trainers_of(setting: Setting, base: Path, names: Iterable[str]) -> dict[str,
     return {name: built[kind] for name, kind in kinds.items()}
 
 
-def ratios(setting: Setting, base: Path) -> dict[str, float]:
-    """Median ratio of each arm's wall time to that of TRL's step in the same round; a first round is not counted."""
-    trainers = trainers_of(setting, base, MEASURED if setting.few else ARMS)
-    rollouts = batch(setting, trainers[DENSE].accelerator.device)
+def in_turns(
+    trainers: Mapping[str, SelectiveGRPOTrainer], variants: Mapping[str, str | None], setting: Setting, rounds: int
+) -> dict[str, list[float]]:
+    """Wall seconds of each arm's steps on the same rollouts, in turns; a first round is not counted, unless few are."""
+    rollouts = batch(setting, next(iter(trainers.values())).accelerator.device)
     seconds: dict[str, list[float]] = {name: [] for name in trainers}
-    for _ in range(setting.rounds + (not setting.few)):
+    for _ in range(rounds + (not setting.few)):
         for name, trainer in trainers.items():
             started = time.perf_counter()
-            step_of(trainer, rollouts, ARMS[name])
+            step_of(trainer, rollouts, variants[name])
             seconds[name].append(time.perf_counter() - started)
             trainer.model.zero_grad(set_to_none=True)
-    counted = {name: values[-setting.rounds :] for name, values in seconds.items()}
+    return {name: values[-rounds:] for name, values in seconds.items()}
+
+
+def ratios(setting: Setting, base: Path) -> dict[str, float]:
+    """Median ratio of each arm's wall time to that of TRL's step in the same round."""
+    counted = in_turns(trainers_of(setting, base, MEASURED if setting.few else ARMS), ARMS, setting, setting.rounds)
     print({name: f"{statistics.median(values):.3g} s" for name, values in counted.items()}, file=sys.stderr)
     return {
         name: statistics.median(own / trl for own, trl in zip(values, counted[DENSE], strict=True))

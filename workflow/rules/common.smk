@@ -197,20 +197,10 @@ def base_of(wildcards):
     return FILES.base_model(base.model, base.seed)
 
 
-def problems_of(wildcards):
-    """The problems that a cell's training draws its prompts from."""
-    return STUDY.training_problems(FILES, cell_of(wildcards))
-
-
 def chosen_rate(wildcards):
     """The choice of the rate at which a cell trains, where the study tunes it."""
     cell = cell_of(wildcards)
     return [STUDY.rate_file(FILES, cell)] if STUDY.is_tuned(cell) else []
-
-
-def at_shared_rate(wildcards):
-    """The training of the same seed at the recipe's rate, where the study has it too."""
-    return trainings(STUDY.twins(cell_of(wildcards)))
 
 
 def held_out(wildcards):

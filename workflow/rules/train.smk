@@ -28,9 +28,9 @@ rule within_reach:
 rule train:
     input:
         base=base_of,
-        problems=problems_of,
+        problems=lambda w: STUDY.training_problems(FILES, cell_of(w)),
         rate=chosen_rate,
-        twin=at_shared_rate,
+        twin=lambda w: trainings(STUDY.twins(cell_of(w))),
         held_out=held_out,
     output:
         directory(CELL.train),
