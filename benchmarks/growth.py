@@ -85,12 +85,13 @@ class Cells:
     def write(self, cell: Cell, base: bool) -> None:
         """One cell; those of the stored seeds must come first."""
         stored = cell._replace(seed=cell.seed % STORED_SEEDS)
-        folder = self._folder(cell)
+        folder = self.results / cell.folder
         if cell == stored:
             self._write_stored(cell, base)
             return
-        for file in sorted(self._folder(stored).rglob("*")):
-            target = folder / file.relative_to(self._folder(stored))
+        first = self.results / stored.folder
+        for file in sorted(first.rglob("*")):
+            target = folder / file.relative_to(first)
             target.parent.mkdir(parents=True, exist_ok=True)
             if file.is_file():
                 target.hardlink_to(file)
@@ -101,14 +102,11 @@ class Cells:
         rows = [self._of(frame, cell._replace(seed=cell.seed % STORED_SEEDS)).assign(seed=cell.seed) for cell in cells]
         records.write_frame(pd.concat(rows), StudyFiles(self.results).frame("shadow"), records.STUDY_SHADOW)
 
-    def _folder(self, cell: Cell) -> Path:
-        return self.results / cell.model / cell.variant / f"seed-{cell.seed}"
-
     def _of(self, frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
         return frame[(frame["model"] == cell.model) & (frame["variant"] == cell.variant) & (frame["seed"] == cell.seed)]
 
     def _write_stored(self, cell: Cell, base: bool) -> None:
-        folder = self._folder(cell)
+        folder = self.results / cell.folder
         records.write_frame(grades(self._of(self.scores, cell)), folder / "grades.parquet", records.GRADES)
         (folder / "completions.parquet").touch()
         jobs = [j for j in self.manifests["jobs"] if Cell(j["model"], j["variant"], j["seed"]) == cell]

@@ -1,4 +1,4 @@
-"""What of a page a reader cannot see, measured in a browser at the width of a telephone and of a small screen."""
+"""A page in a browser: what it reports, and what of it a reader cannot see on a telephone and on a small screen."""
 
 from pathlib import Path
 
@@ -49,3 +49,15 @@ def faults(browser, page: Path) -> list[str]:
         found += [f"{page.name} asks for {url}" for url in asked if not url.startswith(("file:", "data:"))]
         tab.close()
     return found
+
+
+def opened(browser, file: Path, html: str, width: int = 1280) -> tuple:
+    """A page that was written into a file, and the list of what it reports or asks for, its own file first."""
+    file.write_text(html, encoding="utf-8", newline="\n")
+    tab, events = browser.new_page(viewport={"width": width, "height": 900}), []
+    tab.on("request", lambda request: events.append(request.url))
+    tab.on("console", lambda message: events.append(message.text))
+    tab.on("pageerror", lambda error: events.append(str(error)))
+    tab.goto(file.as_uri())
+    assert events == [file.as_uri()]
+    return tab, events

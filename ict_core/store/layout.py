@@ -162,6 +162,7 @@ class StudyFiles:
         self.paper_page = self.paper / "paper.md"
         drawn = [self.paper / f"{name}.{kind}" for name in PAPER_FIGURES for kind in FIGURE_KINDS]
         self.paper_files = [self.paper_page, *drawn]
+        self.token_texts = results / "token_texts.parquet"  # records.TOKEN_TEXTS, in the folder of `token_study`
         self.flips, self.changes = results / "flips.csv", results / "changes.csv"  # where regraded
 
     @property
@@ -228,11 +229,6 @@ class StudyFiles:
         tables = [self.table(name, kind) for name in TOKEN_TABLES for kind in TABLE_KINDS]
         figures = [self.figure(name, kind) for name in TOKEN_FIGURES for kind in FIGURE_KINDS]
         return [self.claims, self.report, self.overview, *tables, *figures]
-
-    @property
-    def token_texts(self) -> Path:
-        """``records.TOKEN_TEXTS``, in the folder of :attr:`token_study`."""
-        return self.results / "token_texts.parquet"
 
     def cell(self, folder: str) -> CellFiles:
         """The files of the cell of that :func:`cell_folder`."""

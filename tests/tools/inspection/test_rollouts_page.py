@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from fitting import opened
 from made_up_groups import HOSTILE
-from playwright.sync_api import sync_playwright
-from system import chromium, needs
 
 from ict_core.errors import UserError
 from ict_core.store import records
@@ -51,21 +50,11 @@ def cell(tmp_path, monkeypatch):
 
 
 @pytest.fixture(params=[390, 1280])
-def tab(request, cell, tmp_path):
-    needs("chromium", "libatomic1")
-    file, events = tmp_path / "rollouts.html", []
-    file.write_text(rollouts_page(cell, most=1000), encoding="utf-8", newline="\n")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": request.param, "height": 900})
-        tab.on("request", lambda request: events.append(request.url))
-        tab.on("console", lambda message: events.append(message.text))
-        tab.on("pageerror", lambda error: events.append(str(error)))
-        tab.goto(file.as_uri())
-        yield tab
-        assert events == [file.as_uri()] and tab.evaluate("window.hit") is None
-        assert tab.evaluate("document.documentElement.scrollWidth") == request.param
-        browser.close()
+def tab(request, browser, cell, tmp_path):
+    tab, events = opened(browser, tmp_path / "rollouts.html", rollouts_page(cell, most=1000), request.param)
+    yield tab
+    assert len(events) == 1 and tab.evaluate("window.hit") is None
+    assert tab.evaluate("document.documentElement.scrollWidth") == request.param
 
 
 @pytest.mark.slow

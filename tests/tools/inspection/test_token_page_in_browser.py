@@ -2,34 +2,17 @@
 
 import math
 
-import pytest
+from fitting import opened
 from made_up_groups import HOSTILE, made_up_groups
 
 from ict_core.tools.inspection.page import page, page_data
 
 
-@pytest.fixture
-def opened(browser, tmp_path):
-    """Opens a page from disk; whatever it reports or asks for beside its own file is in the list."""
-
-    def open_page(html: str):
-        file = tmp_path / "tokens.html"
-        file.write_text(html, encoding="utf-8", newline="\n")
-        tab, events = browser.new_page(viewport={"width": 1280, "height": 900}), []
-        tab.on("request", lambda request: events.append(request.url))
-        tab.on("console", lambda message: events.append(message.text))
-        tab.on("pageerror", lambda error: events.append(str(error)))
-        tab.goto(file.as_uri())
-        assert events == [file.as_uri()]
-        return tab, events
-
-    return open_page
-
-
-def test_hostile_text_is_shown_and_not_run(opened):
+def test_hostile_text_is_shown_and_not_run(browser, tmp_path):
     groups = made_up_groups(HOSTILE, prompts=1, size=2, length=len(HOSTILE), prompt="".join(HOSTILE))
     kept = {"</script><i>": groups.completion_mask}
-    tab, events = opened(page(page_data(groups, kept, "</title><script>window.hit=1</script>", HOSTILE)))
+    html = page(page_data(groups, kept, "</title><script>window.hit=1</script>", HOSTILE))
+    tab, events = opened(browser, tmp_path / "tokens.html", html)
     shown = tab.locator(".text").first.locator(".t").all_text_contents()
     plain = [text for text in HOSTILE if text.isascii() and text.isprintable() and " " not in text]
     assert [text for text, own in zip(shown, HOSTILE, strict=True) if own in plain] == plain
@@ -42,10 +25,10 @@ def test_hostile_text_is_shown_and_not_run(opened):
     assert tab.evaluate("document.documentElement.scrollWidth") == 1280
 
 
-def test_pointing_at_a_token_tells_of_it(opened):
+def test_pointing_at_a_token_tells_of_it(browser, tmp_path):
     groups = made_up_groups(["one", " two", " three"], prompts=2, size=3, length=12)
     kept = {"all": groups.completion_mask, "high": groups.statistics.h1 > 0.5}
-    tab, events = opened(page(page_data(groups, kept, "title", [])))
+    tab, events = opened(browser, tmp_path / "tokens.html", page(page_data(groups, kept, "title", [])))
     row, t = 3, 2
     text = tab.locator(".text").nth(row)
     text.locator(".t").nth(t).hover()
@@ -64,10 +47,10 @@ def test_pointing_at_a_token_tells_of_it(opened):
     assert not tab.locator("#tip").is_visible() and tab.locator(".mate").count() == 0
 
 
-def test_controls_shade_and_mark(opened):
+def test_controls_shade_and_mark(browser, tmp_path):
     groups = made_up_groups(["one", " two"], prompts=2, size=3, length=12)
     kept = {"all": groups.completion_mask, "high": groups.statistics.h1 > 0.5}
-    tab, _ = opened(page(page_data(groups, kept, "title", [])))
+    tab, _ = opened(browser, tmp_path / "tokens.html", page(page_data(groups, kept, "title", [])))
     total = int(groups.completion_mask.sum())
     assert tab.locator(".text .k").count() == total
     tab.get_by_label("Kept by").select_option("high")
