@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -88,10 +88,26 @@ def cpu_seconds(command: Sequence[str | Path], folder: Path, environment: Mappin
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stderr
 
 
-def resident(field: str = "VmRSS") -> int:
-    """Memory of this process in KiB, now or (``VmHWM``) at most."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field + ":"))
+def peak(work: Callable[[], object], *, gpu: bool) -> tuple[int, int]:
+    """What this process holds at most during some work, of the host or the GPU, and how much more that is, bytes."""
+
+    def resident(field: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
+
+    if gpu:
+        import torch
+
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        work()
+        most = torch.cuda.max_memory_allocated()
+    else:
+        before = resident("VmRSS:")
+        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+        work()
+        most = resident("VmHWM:")
+    return most, most - before
 
 
 def show(rows: list[dict[str, str]]) -> list[str]:

@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from unittest import mock
 
 import report
@@ -134,15 +133,7 @@ def own_memory(size: str, label: str, device: str) -> float:
     small = copy.copy(case)
     small.head, small.ids = case.head[:4096], case.ids % 4096
     work(small)  # libraries are loaded
-    if device != "cpu":
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        work(case)
-        return (torch.cuda.max_memory_allocated() - before) / 1e6
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    before = report.resident()
-    work(case)
-    return (report.resident("VmHWM") - before) * 1024 / 1e6
+    return report.peak(lambda: work(case), gpu=device != "cpu")[1] / 1e6
 
 
 def speed(size: str, rounds: int, device: str) -> Iterator[dict[str, str]]:

@@ -223,16 +223,8 @@ def highest(name: str, setting: Setting, base: Path) -> tuple[float, float]:
     rollouts = batch(setting, trainer.accelerator.device)
     for parameter in trainer.model.parameters():
         parameter.grad = torch.zeros_like(parameter).add_(0 * parameter.detach())  # both are really in memory then
-    if setting.gpu:
-        before = torch.cuda.memory_allocated()
-        step_of(trainer, rollouts, ARMS[name])
-        peak = torch.cuda.max_memory_allocated()
-        return peak / 2**20, (peak - before) / 2**20
-    before = report.resident()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
-    step_of(trainer, rollouts, ARMS[name])
-    peak = report.resident("VmHWM")
-    return peak / 1024, (peak - before) / 1024
+    whole, own = report.peak(lambda: step_of(trainer, rollouts, ARMS[name]), gpu=setting.gpu)
+    return whole / 2**20, own / 2**20
 
 
 def memory(name: str, key: str, base: Path, apart: bool = False) -> tuple[float, float]:

@@ -2,13 +2,11 @@
 
 import shutil
 
-import pandas as pd
 import pytest
 import torch
 import transformers
-from short_runs import MODEL, LengthPool
-from test_passes import RULES, T, gradients, rollouts
-from test_trainer import GRPO, recipe
+from test_passes import PROBLEMS, RULES, T, gradients, rollouts
+from test_trainer import GRPO, built, recipe
 from torch import nn
 from transformers import AutoModelForCausalLM
 
@@ -18,7 +16,6 @@ from ict_core.tokens.head import Head
 from ict_core.tokens.streaming import token_statistics
 from ict_core.training.fast.packed_forward import add_packed_forward, check_family
 from ict_core.training.fast.packing import pack
-from ict_core.training.run import TrainingRun, build_trainer
 
 SIZES = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
 SIZES |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}
@@ -136,12 +133,10 @@ def test_a_step_of_such_a_model_is_that_of_trl_s_dense_passes(name, tiny_checkpo
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(tiny_checkpoint, checkpoint)
     random_model(name, FAMILIES[name] | {"vocab_size": 352, "max_position_embeddings": 160}).save_pretrained(checkpoint)
-    problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
     steps = []
     for passes in ("dense", "packed"):
         training = recipe(temperature=0.8, passes=passes, token_sample_groups=1)
-        run = TrainingRun(checkpoint, problems, MODEL, training, GRPO, 0)
-        trainer, _ = build_trainer(run, LengthPool(), tmp_path / passes)
+        trainer, _ = built(checkpoint, PROBLEMS, training, GRPO, tmp_path / passes)
         steps.append(gradients(trainer, RULES["ict"], rollouts(kl=False), micro_batches=2))
     (losses, expected, inputs), (found_losses, found, found_inputs) = steps
     assert torch.equal(found_inputs["weights 0"], inputs["weights 0"]) and 0 < inputs["weights 0"].float().mean() < 0.5

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pandas as pd
 import pytest
 import torch
-from short_runs import MODEL, LengthPool, Rule
-from test_trainer import GRPO, recipe, top
+from short_runs import Rule
+from test_trainer import GRPO, built, recipe, top
 from transformers import AutoTokenizer
 from trl.trainer.utils import split_tensor_dict
 
@@ -17,9 +17,9 @@ from ict_core.training._objective import reward_advantages
 from ict_core.training.choice import Choice
 from ict_core.training.fast import packing, passes
 from ict_core.training.pretrain import save_checkpoint
-from ict_core.training.run import TrainingRun, build_trainer
 
 B, P, T = 16, 7, 12
+PROBLEMS = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
 RULES = {
     "grpo": GRPO,
     "20-entropy": Rule("high-entropy", "response", keywords=(("fraction", Fraction(1, 5)),)),
@@ -78,18 +78,13 @@ def gradients(trainer, rule, batch, micro_batches):
 
 @pytest.fixture(scope="module", params=[0.0, 0.05], ids=["", "KL"])
 def trainers(request, tiny_checkpoint, tmp_path_factory):
-    problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
-
-    def trainer(passes):
+    def trainer_of(passes):
         training = recipe(kl_coef=request.param, temperature=0.8, passes=passes, token_sample_groups=1)
-        scratch = tmp_path_factory.mktemp("scratch")
-        built, _ = build_trainer(
-            TrainingRun(tiny_checkpoint, problems, MODEL, training, GRPO, 0), LengthPool(), scratch
-        )
-        built.model.train()
-        return built
+        trainer, _ = built(tiny_checkpoint, PROBLEMS, training, GRPO, tmp_path_factory.mktemp("scratch"))
+        trainer.model.train()
+        return trainer
 
-    return trainer("dense"), trainer("packed")
+    return trainer_of("dense"), trainer_of("packed")
 
 
 @pytest.mark.parametrize("examples", [0, 40], ids=["", "worked examples"])
@@ -127,10 +122,8 @@ def test_half_precision_with_a_reference_model(tiny_checkpoint, tmp_path):
     model = read_model(tiny_checkpoint, "float32")
     model.get_input_embeddings().weight.data *= 30  # so that rounding to half precision is seen in log-probabilities
     save_checkpoint(model, AutoTokenizer.from_pretrained(tiny_checkpoint), tmp_path / "base")
-    problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
     training = recipe(kl_coef=0.05, passes="packed", precision="bfloat16")
-    run = TrainingRun(tmp_path / "base", problems, MODEL, training, GRPO, 0)
-    trainer, _ = build_trainer(run, LengthPool(), tmp_path / "scratch")
+    trainer, _ = built(tmp_path / "base", PROBLEMS, training, GRPO, tmp_path / "scratch")
     losses, _, _ = gradients(trainer, GRPO, rollouts(kl=True), 1)
     assert math.isfinite(*losses)
 

@@ -51,10 +51,15 @@ def problems() -> pd.DataFrame:
     return training_problems(0, 40, set())
 
 
-def run(checkpoint, problems, training, method, tmp_path, seed=0, stop_after=None, lean=True, pool=None, known=False):
-    """A training's weights and log; its rollouts by the lean loop or by TRL's own, whatever the passes."""
+def built(checkpoint, problems, training, method, folder, seed=0, pool=None, known=False):
+    """A trainer and the log that it fills; in the folder its checkpoints."""
     training_run = TrainingRun(checkpoint, problems, MODEL, training, method, seed, known_forks=known)
-    trainer, log = build_trainer(training_run, pool or LengthPool(), tmp_path / "scratch")
+    return build_trainer(training_run, pool or LengthPool(), folder)
+
+
+def run(checkpoint, problems, training, method, tmp_path, stop_after=None, lean=True, **more):
+    """A training's weights and log; its rollouts by the lean loop or by TRL's own, whatever the passes."""
+    trainer, log = built(checkpoint, problems, training, method, tmp_path / "scratch", **more)
     if lean and training.passes == "dense":
         sample_lean(trainer.model)
     elif not lean and training.passes == "packed":
@@ -193,8 +198,7 @@ def test_a_schedule_is_trls(tmp_path):
 def test_another_rule_leaves_order_and_first_rollouts_alone(tiny_checkpoint, problems, tmp_path):
     orders, logs = [], []
     for method in (GRPO, top(Fraction(1, 4), "random")):
-        training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(), method, 0)
-        trainer, log = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
+        trainer, log = built(tiny_checkpoint, problems, recipe(), method, tmp_path)
         seen, prepare = [], trainer._generate_and_score_completions
         trainer._generate_and_score_completions = lambda rows, seen=seen, prepare=prepare: (
             seen.append([row["prompt"] for row in rows]) or prepare(rows)
@@ -235,8 +239,7 @@ def test_warm_up_trains_every_token_then_the_mask_is_on(tiny_checkpoint, problem
 
 
 def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems, tmp_path):
-    training_run = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(kl_coef=0.05), GRPO, 0)
-    trainer, _ = build_trainer(training_run, LengthPool(), tmp_path / "scratch")
+    trainer, _ = built(tiny_checkpoint, problems, recipe(kl_coef=0.05), GRPO, tmp_path)
     trainer.model.train()
     rows = [dict(row) for row in trainer.train_dataset.select(range(4)) for _ in range(4)]
     batch = trainer._generate_and_score_completions(rows)
@@ -338,8 +341,7 @@ def test_an_adaptive_bonus_goes_on_where_its_training_was_stopped(tiny_checkpoin
     method, training = replace(GRPO, entropy_bonus=bonus), recipe(checkpoint_every=2, steps=4)
     whole, _ = run(tiny_checkpoint, problems, training, method, tmp_path / "whole")
     run(tiny_checkpoint, problems, training, method, tmp_path, stop_after=2)
-    training_run = TrainingRun(tiny_checkpoint, problems, MODEL, training, method, 0)
-    trainer, _ = build_trainer(training_run, LengthPool(), tmp_path / "again")
+    trainer, _ = built(tiny_checkpoint, problems, training, method, tmp_path / "again")
     trainer.train(resume_from_checkpoint=str(tmp_path / "scratch/checkpoint-2"))
     assert_equal_weights(trainer.model.state_dict(), whole)
 
@@ -394,7 +396,7 @@ def test_a_random_reward_repeats(tiny_checkpoint, problems, tmp_path):
     rule = Rule("grpo", "response", random_reward=0.5)
     rewards = []
     for seed in (0, 0, 1):
-        _, log = run(tiny_checkpoint, problems, recipe(), rule, tmp_path, seed)
+        _, log = run(tiny_checkpoint, problems, recipe(), rule, tmp_path, seed=seed)
         rewards.append(log.steps()["reward"].tolist())
     assert rewards[0] == rewards[1] != rewards[2]
     assert len(set(rewards[0])) > 1 and all(0 <= reward <= 1 for reward in rewards[0])
@@ -410,8 +412,7 @@ def test_known_forks_are_marked_where_the_problems_have_them(tiny_checkpoint, pr
 
 def test_the_tokens_that_decide_are_trained_where_the_steps_are_known(tiny_checkpoint, problems, tmp_path):
     rule, tokenizer = Rule("oracle-decisions", "response"), AutoTokenizer.from_pretrained(tiny_checkpoint)
-    known = TrainingRun(tiny_checkpoint, problems, MODEL, recipe(steps=1), rule, 0, known_forks=True)
-    trainer, log = build_trainer(known, LengthPool(), tmp_path / "scratch")
+    trainer, log = built(tiny_checkpoint, problems, recipe(steps=1), rule, tmp_path, known=True)
     batches, scored = [], trainer._generate_and_score_completions
     trainer._generate_and_score_completions = lambda inputs: batches.append(scored(inputs)) or batches[-1]
     trainer.train()
@@ -422,7 +423,7 @@ def test_the_tokens_that_decide_are_trained_where_the_steps_are_known(tiny_check
         assert batch["weights 0"][row][on].tolist() == wanted and not batch["weights 0"][row][~on].any()
     assert 0 < log.steps()["kept_share"][0] < 1
     with pytest.raises(UserError, match="oracle-decisions reads the true steps"):
-        build_trainer(replace(known, known_forks=False), LengthPool(), tmp_path / "scratch")
+        built(tiny_checkpoint, problems, recipe(steps=1), rule, tmp_path)
 
 
 def test_bfloat16_rounds_the_passes_and_keeps_the_weights_in_float32(tiny_checkpoint, problems, tmp_path):

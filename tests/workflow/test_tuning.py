@@ -24,17 +24,21 @@ RESULTS = "results/tuned"
 OWN, TWIN = f"{RESULTS}/mini-xs/ict-10/seed-0", f"{RESULTS}/mini-xs/ict-10@0.0003/seed-0"
 
 
-@pytest.fixture(scope="module")
-def tuned(tmp_path_factory) -> Copy:
-    """A study that chooses a rate, run up to the training of one of its cells, from a base model that knows nothing."""
-    copy = Copy(tmp_path_factory.mktemp("tuned"))
+def a_copy(folder, study: str, tuning: str) -> Copy:
+    """A copy with a study of smoke's first seed that has a tuning; its base models know nothing."""
+    copy = Copy(folder)
     model = copy.folder / "configs/models/mini-xs.yaml"
     model.write_text(re.sub(r"^  steps: \d+", "  steps: 1", model.read_text(), flags=re.MULTILINE))
-    text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: tuned")
-    text = text.replace("seeds: [0, 1]", "seeds: [0]") + (
-        "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true}\n"
-    )
-    (copy.folder / "configs/studies/tuned.yaml").write_text(text)
+    text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", f"study: {study}")
+    text = text.replace("seeds: [0, 1]", "seeds: [0]")
+    (copy.folder / f"configs/studies/{study}.yaml").write_text(f"{text}tuning: {{{tuning}}}\n")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory) -> Copy:
+    """A study that chooses a rate, run up to the training of one of its cells."""
+    copy = a_copy(tmp_path_factory.mktemp("tuned"), "tuned", "rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true")
     result = copy.snakemake(f"{OWN}/train", "--config=study=tuned")
     assert result.returncode == 0, result.stdout[-5000:]
     return copy
@@ -98,14 +102,11 @@ def test_a_rate_that_is_missing_or_not_wanted_is_refused(tuned):
 
 @pytest.fixture(scope="module")
 def rates(tmp_path_factory) -> Copy:
-    """A study of rates alone, of two variants in three rounds, from base models that know nothing; its rates stored."""
-    copy = Copy(tmp_path_factory.mktemp("rates"))
-    model = copy.folder / "configs/models/mini-xs.yaml"
-    model.write_text(re.sub(r"^  steps: \d+", "  steps: 1", model.read_text(), flags=re.MULTILINE))
-    text = (copy.folder / "configs/studies/smoke.yaml").read_text().replace("study: smoke", "study: tiny-rates")
-    text = text.replace("seeds: [0, 1]", "seeds: [0]").replace("[grpo, ict-10]", "[grpo, grpo-rerun]")
-    tuning = "tuning: {rates: [1.0e-4, 2.0e-4], seeds: [900, 901], steps: 3, extend: true, halving: true}\n"
-    (copy.folder / "configs/studies/tiny-rates.yaml").write_text(f"{text}{tuning}")
+    """A study of rates alone, of two variants in three rounds; its rates stored."""
+    tuning = "rates: [1.0e-4, 2.0e-4], seeds: [900, 901], steps: 3, extend: true, halving: true"
+    copy = a_copy(tmp_path_factory.mktemp("rates"), "tiny-rates", tuning)
+    study = copy.folder / "configs/studies/tiny-rates.yaml"
+    study.write_text(study.read_text().replace("[grpo, ict-10]", "[grpo, grpo-rerun]"))
     result = copy.snakemake("rates", "--config=study=tiny-rates")
     assert result.returncode == 0, result.stdout[-5000:]
     shutil.copytree(copy.folder / "results/tiny-rates/rates", copy.folder / "results/reference/tiny-rates")
