@@ -57,12 +57,12 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     "study",
-    ["mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3", "mini-ablations"]
+    ["mini", "mini-20", "mini-40", "mini-again", "mini-again-2", "mini-again-3", "mini-ablations"]
     + ["smollm2", "rules", "rules-controls", "rules-two-updates"],
 )
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
-    most = {"mini-ablations": 30, "rules": 40, "rules-two-updates": 15, "rules-controls": 18}.get(study, 10)
+    most = {"mini-ablations": 30, "mini-40": 20, "rules": 40, "rules-two-updates": 15, "rules-controls": 18}.get(study, 10)
     assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most * 2**20
     stored = Stored(folder)
     for name in ("scores", "log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
@@ -116,6 +116,7 @@ def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_
     "study",
     [
         "mini-20",
+        "mini-40",
         "mini-again",
         "mini-again-2",
         "mini-again-3",
