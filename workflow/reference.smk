@@ -13,7 +13,10 @@ except UserError as error:
 
 STORED = config.get("stored", "results/reference/mini")
 RESULTS = config.get("results", "results/rebuilt/mini")
-config |= json.loads(StudyFiles(Path(STORED)).settings.read_text())
+try:
+    config |= read_manifest(StudyFiles(Path(STORED)).settings)
+except UserError as error:
+    raise WorkflowError(str(error)) from None
 BESIDE = config.get("beside", [])
 
 

@@ -209,12 +209,15 @@ def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
 
 
 def _check_recipes(study: Study) -> Iterator[Fault]:
-    """The recipe is one as each model's hardware and each variant's batch change it together."""
+    """The recipe is one as each model's hardware and each variant's batch change it, and has problems enough."""
+    there, most = study.data.train_problems or sum(one.drawn for one in study.train_sets.values()), 0
     for model, variant in dict.fromkeys(cell[:2] for cell in study.cells()):
         try:
-            study.training_of(model, variant)
+            most = max(most, study.training_of(model, variant).prompts_per_step)
         except ValidationError as error:
             yield from (Fault("grid", f"{model} with {variant}: {': '.join(of)}") for of in faults_of(error, Training))
+    if most > there:
+        yield Fault("data", f"{there} training problems are too few; allowed: at least {most}, the prompts of a step")
 
 
 def _check_recorded(study: Study) -> Iterator[Fault]:

@@ -107,6 +107,8 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
 
     Of the checkpoint's folder count weights, configuration and tokenizer.
     """
+    import torch  # noqa: F401 - else the GPU is not among the hardware
+
     others = [file for file in checkpoint.iterdir() if file.suffix in (".json", ".model", ".txt")]
     return {
         "model_sha256": hash_weights(checkpoint),

@@ -17,6 +17,7 @@ from ict_core.statistics.design import check_scores
 from ict_core.statistics.intervals import over_seeds
 from ict_core.statistics.ranks import rank_frame
 from ict_core.statistics.schemas import BASE, CELL, SHARED_RATE, STATISTICS
+from ict_core.store.declared import values_hash
 from ict_core.store.layout import LEARNING_CURVE, StudyFiles
 from ict_core.store.manifests import read_manifest
 from ict_core.store.records import STATUSES_GRADED
@@ -52,6 +53,8 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     frames = ledger_frames(study, analysis["runs"], of_tokens["quantities"])
     entries = ledger(ledger_claims, frames, settings.margin, settings.power) if settings.validity else []
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None
+    if declared and values_hash(claims) not in {file.get("values_sha256") for file in declared["files"].values()}:
+        declared["changed"] = claims.name
     ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]
     made = {
         "batches": batch_frame(settings, frames.runs, log),

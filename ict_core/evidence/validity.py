@@ -60,11 +60,13 @@ def _declared(record: Mapping[str, Any] | None) -> Finding:
     record = record or {}
     what, after = ", ".join(record.get("files", {})), record.get("after")
     if after:
-        return Finding(DECLARED, _ALL, what, outcome=AFTER, because=f"changed after a run began: {', '.join(after)}")
+        because = f"not committed as now when a run began: {', '.join(after)}"
+        return Finding(DECLARED, _ALL, what, outcome=AFTER, because=because)
     if after is None:
         because = "a run's commit is not in the repository" if record else "the manifest does not record it"
         return Finding(DECLARED, _ALL, what, outcome=UNKNOWN, because=because)
-    return Finding(DECLARED, _ALL, what, outcome=BEFORE, because="by the commit in manifest.json")
+    since = f"; {record['changed']} has changed since" if "changed" in record else ""
+    return Finding(DECLARED, _ALL, what, outcome=BEFORE, because=f"by the commit in manifest.json{since}")
 
 
 def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:

@@ -135,9 +135,10 @@ class Rule:
         return weights if self.control is None else controlled(weights, batch, self.control, generator)
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
-        """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)."""
+        """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)
+        or its weights are given to other tokens (a permuted control)."""
         name = self.traits.ranks_by or self.parameters.get("score")
-        if name is None:
+        if name is None or (self.control or "").startswith("permuted"):
             return None
         if name == "random":  # the very draws of `kept`
             values = torch.rand(batch.mask.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)

@@ -53,6 +53,7 @@ def run(
         return frame.assign(rule=[r.name for r in rules], benchmark=prompt.benchmark, problem=prompt.problem)
 
     state = [loaded.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(tokens)]
+    state.append([rule.name for rule in rules])
     weights = hashlib.sha256(scored.weights.tobytes()).hexdigest()
     folder = parts_folder(out, *state, weights, fingerprint("stages.token_gradients"))
     if chosen:

@@ -35,10 +35,11 @@ def run(
     mixed = right[(right > 0) & (right < 1)]
     keys = pd.MultiIndex.from_frame(whole[["benchmark", "problem"]])
     chosen = whole[keys.isin(mixed.index)].reset_index(drop=True)
-    if len(chosen) < training.prompts_per_step:
+    least = max(loaded.training_of(*cell[:2]).prompts_per_step for cell in loaded.cells() if cell.model == model)
+    if len(chosen) < least:
         raise UserError(
             f"{loaded.name}: data.within_reach: {len(chosen)} of {len(whole)} problems are answered right in some of "
-            f"{rule.samples} samples and not in all; allowed: at least {training.prompts_per_step}, the prompts of a "
+            f"{rule.samples} samples and not in all; allowed: at least {least}, the prompts of a "
             "step: ask more problems, or take more samples"
         )
     records.write_frame(chosen, out, records.PROBLEMS)

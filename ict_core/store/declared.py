@@ -1,5 +1,7 @@
 """Whether what a study declares was committed before its runs: files of its repository against the runs' commits."""
 
+import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,19 @@ RETIRED = {"seeds_per_base": 1}
 """Keys that study files had, with the one value that changes nothing of what is run today."""
 
 
+def values_hash(file: Path) -> str:
+    """SHA-256 of what a YAML file says but for comments and for keys of `RETIRED`."""
+    said = json.dumps(_values(file.read_text(encoding="utf-8")), sort_keys=True, default=str)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
 def declared(files: Sequence[Path], runs: Iterable[str | None]) -> dict[str, Any]:
     """The commit that holds the declaring files, in the repository of the first, and those changed after some run.
 
     Returns:
-        ``commit``, the last of those that hold what the files say now (None outside of git), and ``files``: SHA-256 and
-        commit of each, by its path in the repository. That commit is the last one that changed the file, or an earlier
-        one that says the same: the same YAML but for comments and for keys of `RETIRED`. ``after`` are the files of
+        ``commit``, the last of those that hold what the files say now (None outside of git), and ``files``: SHA-256,
+        :func:`values_hash` and commit of each, by its path in the repository. That commit is the last one that changed
+        the file, or an earlier one that says the same: the same values. ``after`` are the files of
         which no such commit is an ancestor of every run's, nor that itself; None where a run's commit is not in the
         repository.
     """
@@ -44,7 +52,7 @@ def declared(files: Sequence[Path], runs: Iterable[str | None]) -> dict[str, Any
         newest = last_change(path)
         asked = dict.fromkeys([newest, *(last_change(path, str(run)) for run in commits)]) if known else ()
         found = next((commit for commit in asked if holds(name, path, commit)), None)
-        held[name] = {"sha256": hash_file(path), "commit": found or newest}
+        held[name] = {"sha256": hash_file(path), "values_sha256": values_hash(path), "commit": found or newest}
         if found is None:
             after.append(name)
     of_files = [file["commit"] for file in held.values() if file["commit"]]

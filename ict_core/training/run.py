@@ -95,7 +95,7 @@ def train_run(
     transformers.set_seed(derive_seed(run.seed, "training"))
     problems_sha256 = records.frame_hash(run.problems, records.PROBLEMS)
     problems = run.problems.assign(prompt=templated(run.model.prompt, run.problems["prompt"]))
-    short = _short(run.base, problems, run.training.max_prompt_tokens)
+    short = _short(run.base, problems, run.training)
     held_out, held_out_sha256 = run.held_out, {}
     if held_out is not None:
         held_out_sha256 = {"held_out_sha256": records.frame_hash(held_out.problems, records.PROBLEMS)}
@@ -141,14 +141,16 @@ def train_run(
     checkpoints.remove()
 
 
-def _short(base: Path, problems: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    """The problems whose prompts have at most ``limit`` tokens."""
+def _short(base: Path, problems: pd.DataFrame, training: Training) -> pd.DataFrame:
+    """The problems whose prompts have at most ``max_prompt_tokens``, enough for a step."""
+    limit, least = training.max_prompt_tokens, training.prompts_per_step
     if limit is None:
         return problems
     ids = read_tokenizer(base)(problems["prompt"].tolist())["input_ids"]
     short = problems[[len(prompt) <= limit for prompt in ids]]
-    if short.empty:
-        raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: at least {min(map(len, ids))}")
+    if len(short) < least:
+        allowed = f"at least {sorted(map(len, ids))[least - 1]}, so that {least} prompts are left for a step"
+        raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: {allowed}")
     return short
 
 

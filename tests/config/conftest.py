@@ -151,7 +151,7 @@ def configs(tmp_path, monkeypatch):
         "models/mini-s": MODEL.format(heads=2),
         "models/mini-m": MODEL.format(heads=4),
         "benchmarks/gsm8k": PUBLISHED.format(kind="kind: published\nmirrors: GSM8K\n", name="gsm8k", **SUMS),
-        "data/gsm8k-train": PUBLISHED.format(kind="", name="gsm8k-train", **SUMS),
+        "data/gsm8k-train": PUBLISHED.format(kind="", name="gsm8k-train", **SUMS).replace("rows: 3", "rows: 30"),
         **{f"methods/{name}": text for name, text in METHODS.items()},
         **{
             f"benchmarks/{name}": f"kind: generated\nname: {name}\nmirrors: A\n"

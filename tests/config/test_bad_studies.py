@@ -54,6 +54,7 @@ CASES = {
     "a curve of another benchmark": (MINI, "baselines:", "learning_curve: {every: 8, problems: 9, samples: 1, benchmarks: [gsm8k]}\nbaselines:", "learning_curve.benchmarks[0]", "'gsm8k'", "mini-word"),
     "limits of jobs that no model reads": (MINI, "baselines:", "job_hours: {train: 1, generate: 1}\nbaselines:", "job_hours", "`hardware`"),
     "a limit of no time": (PAPER, "baselines:", "job_hours: {train: 0, generate: 1}\nbaselines:", "job_hours.train", "0"),
+    "fewer problems than a step has prompts": (MINI, "train_problems: 2000", "train_problems: 1", "data", "1", "at least 16"),
     "no room for rollouts": (MINI, "baselines:", "rollouts_mib: 1\nbaselines:", "rollouts_mib", "1"),
     "two factors": (ICT20, "percent: 20", "percent: 20\nscore: kl", "of", "'ict-10'", "percent, score"),
     "no factor": (ICT20, "percent: 20\n", "", "of", "'ict-10'"),
@@ -128,7 +129,7 @@ CASES = {
     "unknown kind of training set": (TRAIN_SET, "name: gsm8k-train", "kind: made\nname: gsm8k-train", "kind", "'made'", "generator"),
     "published name": (TRAIN_SET, "name: gsm8k-train", "name: gsm8k", "name", "'gsm8k'", "'gsm8k-train'"),
     "unknown training set": (PAPER, "[gsm8k-train]", "[gsm8k-trian]", "data.train_sets[0]", "'gsm8k-trian'", "gsm8k-train"),
-    "more than the training sets have": (PAPER, "train_sets:", "train_problems: 4\n  train_sets:", "data.train_problems", "4"),
+    "more than the training sets have": (PAPER, "train_sets:", "train_problems: 31\n  train_sets:", "data.train_problems", "31"),
     "start of a part of a batch": (HUB, "dtype:", "supervised_start: {problems: 10, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\ndtype:", "supervised_start.batch_sequences", "4"),
     "bfloat16 on a CPU": (HUB, HARDWARE, "", "dtype", "'bfloat16'"),
     "nothing to train on": (PAPER, "train_sets: [gsm8k-train]", "mirror: x", "data.train_problems"),
@@ -287,7 +288,7 @@ def test_a_supervised_start_needs_a_set_with_solutions(configs):
     start = "supervised_start: {problems: 8, batch_sequences: 4, learning_rate: 1.0e-4, seed: 0}\n"
     for name, old, new in (
         (HUB, "dtype:", f"{start}dtype:"),
-        (PAPER, "train_sets: [gsm8k-train]", "train_problems: 4"),
+        (PAPER, "train_sets: [gsm8k-train]", "train_problems: 16"),
     ):
         file = configs / name
         assert old in file.read_text()

@@ -138,6 +138,7 @@ def test_the_smallest_difference_found_is_that_of_the_family_after_its_correctio
     [
         (None, "not known", "the manifest does not record it"),
         ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": []}, "before the runs", "manifest.json"),
+        ({"files": {"s.yaml": {}}, "after": [], "changed": "c.yaml"}, "before the runs", "c.yaml has changed since"),
         ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": ["s.yaml"]}, "declared after the runs", "s.yaml"),
         ({"commit": "a" * 40, "files": {"s.yaml": {}}, "after": None}, "not known", "a run's commit"),
     ],

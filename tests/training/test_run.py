@@ -124,5 +124,6 @@ def test_prompts_beyond_the_limit_are_left_out_and_counted(tiny_checkpoint, tmp_
     limit = lengths[20]
     _, manifest = trained(tiny_checkpoint, tmp_path / "run", max_prompt_tokens=limit)
     assert manifest["prompts_too_long"] == sum(length > limit for length in lengths) > 0
-    with pytest.raises(UserError, match=rf"max_prompt_tokens: 1 is not allowed; allowed: at least {lengths[0]}"):
+    least = lengths[RECIPE["prompts_per_step"] - 1]
+    with pytest.raises(UserError, match=rf"max_prompt_tokens: 1 is not allowed; allowed: at least {least}"):
         trained(tiny_checkpoint, tmp_path / "none", max_prompt_tokens=1)

@@ -62,8 +62,8 @@ def files(folder: Path) -> dict[str, bytes]:
 )
 def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     folder = REFERENCE.parent / study
-    most = {"mini-ablations": 30, "mini-40": 20, "rules": 40, "rules-two-updates": 15, "rules-controls": 18}.get(study, 10)
-    assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most * 2**20
+    most = {"mini-ablations": 30, "mini-40": 20, "rules": 40, "rules-two-updates": 15, "rules-controls": 18}
+    assert sum(path.stat().st_size for path in folder.rglob("*.*")) < most.get(study, 10) * 2**20
     stored = Stored(folder)
     for name in ("scores", "log", "tokens", "compute", "contamination", "near_duplicates", "shadow", "overlap"):
         assert len(stored.frame(name)) > 0 or name == "near_duplicates"
@@ -76,6 +76,13 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     begins = "supervised_start" if study == "smollm2" else "pretrain"
     assert {job["stage"] for job in manifest["jobs"]} >= {begins, "train", "generate"}
     assert (stored.mixed == "") == (study not in ("mini-20", "mini-again-2", "mini-ablations"))  # whose pages say so
+
+
+@pytest.mark.slow
+def test_stored_files_that_are_not_there_are_one_line(tmp_path):
+    result = Copy(tmp_path).snakemake("--dry-run", *REBUILD, "--config", "stored=results/reference/nope")
+    assert result.returncode == 1 and "results/reference/nope/study.json: no such file" in result.stdout + result.stderr
+    assert "FileNotFoundError" not in result.stdout + result.stderr
 
 
 def test_no_stored_study_names_a_place_of_the_machine_that_ran_it():

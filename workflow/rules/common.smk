@@ -31,6 +31,7 @@ from ict_core.selection.registry import rule_files
 from ict_core.statistics.schemas import STATISTICS as MADE
 from ict_core.statistics.schemas import statistics_of
 from ict_core.store.code import fingerprint
+from ict_core.store.declared import values_hash
 from ict_core.store.layout import (
     BASE_VARIANT,
     COMPLETIONS_CACHE,
@@ -123,8 +124,8 @@ def need(stage, resource):
             return UNSTATED[resource]
         if resource == "mem_mb":  # a GPU's share of a training's
             return 1024 * model.memory_gib * held // model.gpus
-        hours = {"train": model.train_hours, "generate": model.generate_hours}
-        return math.ceil(60 * hours[stage])
+        hours = {"generate": model.generate_hours}.get(stage, model.train_hours)
+        return math.ceil(60 * hours)
 
     return of_job
 
@@ -177,12 +178,14 @@ def numbered(declared):
 
 
 def local_weights(wildcards):
-    """The weights that a local model is copied from: when they change, it is fetched anew."""
+    """The files that a local model is copied from: when they change, it is fetched anew."""
     model = STUDY.models[wildcards.model]
     if model.kind != "local":
         return []
     folder = repository(STUDY_FILE) / model.path
-    return [local(file) for file in sorted(map(str, folder.glob("*.safetensors")))]
+    kinds = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
+    files = [str(file) for kind in kinds for file in folder.glob(kind)]
+    return [local(file) for file in sorted(files)]
 
 
 def first_base(wildcards):
@@ -242,7 +245,10 @@ def tried(wildcards):
     if number:
         names = {"model": arm[0], "variant": arm[1], "number": number}
         before = checkpoints.tune_round.get(**names).output[0]
-        asked = read_manifest(Path(before))["next"]
+        try:
+            asked = read_manifest(Path(before))["next"]
+        except UserError as error:
+            raise WorkflowError(f"{error}; delete {before}") from None
     cells = trials(*arm, asked)
     stored = [
         StoredCellFiles(STORED_CELLS.cells[c]).manifest

@@ -127,10 +127,12 @@ rule supervised_start:
     conda:
         "../../environment.yml"
     threads: STUDY.training.threads
+    resources:
+        **needs("start"),
     params:
         study=STUDY_FILE,
         config=lambda w: settings("supervised_start", Cell(w.model, BASE_VARIANT, 0)),
         code=fingerprint("stages.supervised_start"),
     shell:
-        "ict lease -- ict supervised-start --study {params.study:q} --model {wildcards.model:q}"
+        "ict lease --gpus {resources.gpu:q} -- ict supervised-start --study {params.study:q} --model {wildcards.model:q}"
         " --checkpoint {input.checkpoint:q} --solutions {input.solutions:q} --out {output:q} &> {log:q}"

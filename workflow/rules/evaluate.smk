@@ -80,6 +80,9 @@ rule collect:
         study=STUDY_FILE,
         results=folder_of_output(),
         cells=cells_folder(STUDY.name),
+        declaring=[
+            values_hash(Path(f)) for f in (STUDY_FILE, ROOT / "configs/claims.yaml")
+        ],
         code=fingerprint("evidence.collect"),
     shell:
         "ict collect --study {params.study:q} --results {params.results:q} --cells {params.cells:q} &> {log:q}"
@@ -98,6 +101,7 @@ rule shadow:
     params:
         study=STUDY_FILE,
         config=lambda w: settings("shadow"),
+        order=list(STUDY.methods),  # a rule of two variants has the name of the first
         code=fingerprint("stages.shadow_study", *map(selector, STUDY.methods)),
     shell:
         "ict shadow-study --study {params.study:q} --tokens {input.tokens:q}"

@@ -201,6 +201,7 @@ rule report:
         tuning=MEASURED.frame("tuning"),
         manifest=MEASURED.manifest,
         scores=MEASURED.frame("scores"),
+        log=MEASURED.frame("log"),
         statistics=[
             SHOWN.statistics(name) for name in ("levels", "contrasts", "validity")
         ],

@@ -53,6 +53,7 @@ rule regrade:
         results=folder_of_output(above=1),
         out=folder_of_output(),
         stored=["--stored"] if IS_WHOLE else [],
+        config=lambda w: settings("evidence"),
         state=lambda w: state_of(FILES.cell(cell.folder).grades for cell in REGRADED),
         code=fingerprint("stages.regrade"),
     shell:
