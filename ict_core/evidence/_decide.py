@@ -31,30 +31,22 @@ Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
 class Outcome:
     """What the runs say about a claim, before correction for the number of claims.
 
-    All numbers are in the unit of the values; a limit or a p that does not exist is NaN.
+    All numbers are in the unit of the values; a limit or a p that does not exist is NaN. The defaults are those of a
+    claim that was not tested, or about a quantity that not every run has.
     """
 
-    estimate: float
-    low: float
-    high: float
-    p: float  # of the hypothesis against which the finding stands
-    finding: str  # what was found if p, corrected, is below `ALPHA`; of a range BETTER is above it, EQUIVALENT within
-    predicted: str  # the finding that the claim predicts
-    p_equivalence: float  # of a claimed difference: two one-sided tests for lying within the margin
-    sd: float  # of one run's value; the standard error is sd / sqrt(seeds) for `strata` models
-    effect: float  # the distance that a test would have to find, where the claim itself names none
-    seeds: int  # runs of each model, the fewest
-    strata: int  # models whose runs were put together
+    estimate: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan  # of the hypothesis against which the finding stands
+    finding: str = NONE_SEEN  # if p, corrected, is below `ALPHA`; of a range BETTER is above it, EQUIVALENT within
+    predicted: str = EQUIVALENT  # the finding that the claim predicts
+    p_equivalence: float = math.nan  # of a claimed difference: two one-sided tests for lying within the margin
+    sd: float = math.nan  # of one run's value; the standard error is sd / sqrt(seeds) for `strata` models
+    effect: float = math.nan  # the distance that a test would have to find, where the claim itself names none
+    seeds: int = 0  # runs of each model, the fewest
+    strata: int = 0  # models whose runs were put together
     searched: int = 1  # differences among which the largest was searched, for each of which p is corrected
-
-
-def no_value(seeds: int, strata: int) -> Outcome:
-    """The outcome of a claim about a quantity that not every run has."""
-    nan = math.nan
-    return Outcome(nan, nan, nan, nan, NONE_SEEN, EQUIVALENT, nan, nan, nan, seeds, strata)
-
-
-NO_OUTCOME = no_value(seeds=0, strata=0)  # of a claim that was not tested
 
 
 def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
@@ -73,9 +65,7 @@ def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
 def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
     """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
 
-    Args:
-        values: model -> one value a run, shape (seeds,); at least one model.
-        margin: within it a difference counts as none; a share.
+    `values` has one value a run, shape (seeds,), of at least one model; within `margin` a difference counts as none.
     """
     strata = list(values.values())
     if isinstance(test, DifferenceTest) and test.every_model:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence._decide import NO_OUTCOME, Correction, Outcome, corrected, found, largest, no_value, outcome
+from ict_core.evidence._decide import Correction, Outcome, corrected, found, largest, outcome
 from ict_core.evidence.claims import Claim, Largest, Measure, Test
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.evidence.values import searched, values_of
@@ -23,10 +23,11 @@ from ict_core.statistics.deciding import (
     detectable,
     seeds_needed,
 )
-from ict_core.statistics.intervals import Floats
 from ict_core.statistics.schemas import ROUNDING
 
 _Tested = tuple[Outcome, dict[str, float], str]  # of a claim's test, each model's mean, and a remark
+_UNCORRECTED = ("estimate", "low", "high", "p", "p_equivalence")
+_CORRECTED = ("p_adjusted", "p_equivalence_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
 
 
@@ -50,7 +51,7 @@ class Entry:
     """
 
     claim: Claim
-    outcome: Outcome  # `NO_OUTCOME` where it was not tested
+    outcome: Outcome
     by_model: dict[str, float]  # each tested model's mean
     verdict: str  # supported, contradicted, not resolved, not testable here or not tested in this study
     remark: str  # why it was not tested, or what else a reader must know; may be empty
@@ -76,7 +77,7 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
     outcomes = [(claim, result[0]) for claim, result in zip(claims, tested, strict=True) if result is not None]
     corrections, entries = corrected(outcomes), []
     for claim, result in zip(claims, tested, strict=True):
-        entry = Entry(claim, NO_OUTCOME, {}, NOT_TESTED, _absence(claim, frames))
+        entry = Entry(claim, Outcome(), {}, NOT_TESTED, _absence(claim, frames))
         if result is not None:
             entry = _entry(claim, result, corrections[claim.id], margin, power)
             if left := [name for name in getattr(claim.test, "benchmarks", None) or () if name in frames.outside]:
@@ -91,42 +92,33 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
     """None where there is no test, or nothing to test."""
-    test = claim.test
+    test, remark = claim.test, ""
     if isinstance(test, Largest):
         gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
         if not gains:
             return None
-        result, place = _decided(claim, gains, margin)
         by_model: dict[str, float] = {}
         for (model, _, _), values in gains.items():
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
-        return result, by_model, f"the largest of {len(gains)}: {place}"
-    strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
-    if test is None or not strata:
-        return None
-    arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
-    by_model = {model: float(array.mean()) for model, array in arrays.items()}
-    result, _ = _decided(claim, arrays, margin)
-    if any(np.isnan(array).any() for array in arrays.values()):
-        return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
-    equal = all(np.ptp(array) <= ROUNDING for array in arrays.values())
-    remark = "all paired values are equal" if equal else ""
-    remark = "one seed: there is no test" if result.seeds == 1 else remark
-    return result, by_model, remark
-
-
-def _decided(claim: Claim, values: Mapping[Any, Floats], margin: float) -> tuple[Outcome, str]:
-    """What a claim's test makes of the values of every model, or of all that it searches; and where the largest is."""
-    assert claim.test is not None
-    if any(np.isnan(array).any() for array in values.values()):
-        return no_value(min(map(len, values.values())), len(values)), ""
-    if isinstance(claim.test, Largest):
-        result, place = largest(values, margin)
+        result, place = largest(gains, margin)
+        remark = f"the largest of {len(gains)}: {place}"
     else:
-        result, place = outcome(claim.test, values, margin), ""
+        strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
+        if test is None or not strata:
+            return None
+        arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
+        by_model = {model: float(array.mean()) for model, array in arrays.items()}
+        if any(np.isnan(array).any() for array in arrays.values()):
+            result = Outcome(seeds=min(map(len, arrays.values())), strata=len(arrays))
+            return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
+        result = outcome(test, arrays, margin)
+        if result.seeds == 1:
+            remark = "one seed: there is no test"
+        elif all(np.ptp(array) <= ROUNDING for array in arrays.values()):
+            remark = "all paired values are equal"
     if claim.paper_points is not None and claim.paper_points / 100 <= margin:
         result = replace(result, p_equivalence=math.nan)  # the margin cannot tell the paper's figure from none
-    return result, place
+    return result, by_model, remark
 
 
 def _joined(*remarks: str) -> str:
@@ -219,25 +211,16 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
     return [
         {
-            "id": entry.claim.id,
-            "statement": entry.claim.statement,
-            "source": entry.claim.source,
-            "paper": entry.claim.paper,
-            "family": entry.claim.family,
+            **{name: getattr(entry.claim, name) for name in ("id", "statement", "source", "paper", "family")},
             "test": describe(entry.claim),
             "verdict": entry.verdict,
             "remark": entry.remark,
             "unit": "share" if entry.unit == POINTS else entry.unit,
-            **{name: number(getattr(entry.outcome, name)) for name in ("estimate", "low", "high", "p")},
+            **{name: number(getattr(entry.outcome, name)) for name in _UNCORRECTED},
             "by_model": {model: number(mean) for model, mean in entry.by_model.items()},
             "models": list(entry.by_model),
             "seeds": entry.outcome.seeds,
-            "p_adjusted": number(entry.p_adjusted),
-            "p_equivalence": number(entry.outcome.p_equivalence),
-            "p_equivalence_adjusted": number(entry.p_equivalence_adjusted),
-            "seeds_needed": number(entry.seeds_needed),
-            "seeds_needed_seen": number(entry.seeds_needed_seen),
-            "detectable": number(entry.detectable),
+            **{name: number(getattr(entry, name)) for name in _CORRECTED},
         }
         for entry in entries
     ]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.evidence._decide import corrected, found, largest, no_value, outcome, within
+from ict_core.evidence._decide import Outcome, corrected, found, largest, outcome, within
 from ict_core.evidence.claims import Claim, DifferenceTest, Measure
 from ict_core.seeding import generator
 from ict_core.statistics.deciding import BETTER, CONTRADICTED, EQUIVALENT, NOT_RESOLVED, SUPPORTED, WORSE, claim_verdict
@@ -124,7 +124,7 @@ def claim(name, family="f", after=None):
 
 def result(p, estimate=0.1, p_equivalence=None):
     """A claim's outcome, with one p for both questions unless another one is given."""
-    return replace(no_value(3, 1), p=p, estimate=estimate, p_equivalence=p if p_equivalence is None else p_equivalence)
+    return Outcome(estimate, p=p, p_equivalence=p if p_equivalence is None else p_equivalence, seeds=3, strata=1)
 
 
 def of(*tested):
