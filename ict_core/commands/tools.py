@@ -110,9 +110,8 @@ def status(
     from ict_core.config.study_file import Cell
     from ict_core.evidence.cells import counted, machine
     from ict_core.evidence.outcomes import StoredOutcome
-    from ict_core.evidence.run_faults import run_faults
+    from ict_core.evidence.run_faults import run_faults, run_notes
     from ict_core.jobs.status import status_brief, status_page, status_records, study_status
-    from ict_core.report.runs import run_notes
 
     file = study.file
     loaded, root = load_study(file), repository(file)

@@ -81,6 +81,7 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
     rows = []
     for row in differences.to_dict("records"):
         needed = NONE if np.isnan(row["needed"]) else "too many" if np.isinf(row["needed"]) else f"{row['needed']:g}"
+        smallest = "over 100" if row["detectable"] > 1 else percent(row["detectable"])
         rows.append(
             [
                 f"`{row['model']}`",
@@ -90,18 +91,12 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
                 percent_interval(row["difference"], row["low"], row["high"], signed=True),
                 NONE if np.isnan(row["p_adjusted"]) else p_value(row["p_adjusted"]),
                 _WORDS.get(row["verdict"], row["verdict"]),
-                _smallest(row["detectable"]),
+                smallest,
                 needed,
                 f"{row['units']} {row['over']}",
             ]
         )
     return markdown_table(heads, rows, "l" * (len(heads) - 3) + "rrl", padded=padded)
-
-
-def _smallest(detectable: float) -> str:
-    if np.isnan(detectable):
-        return NONE
-    return "over 100" if detectable > 1 else percent(detectable)
 
 
 def _levels(levels: pd.DataFrame, padded: bool = False) -> str:

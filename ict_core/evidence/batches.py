@@ -40,12 +40,8 @@ def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd
     """The frame `statistics.BATCHES` of every model that ran a variant, its reference and the base model.
 
     The part kept is a ratio of gains over the base model, paired by seed, with Fieller's limits; the tokens trained in
-    a step are the mean over the steps that select and over the runs.
-
-    Args:
-        settings: the study's.
-        runs: `statistics.schemas.RUNS`, a row a base model.
-        log: `records.STUDY_LOG`.
+    a step are the mean over the steps that select and over the runs, of `statistics.schemas.RUNS` and
+    `records.STUDY_LOG`.
     """
     steps = log[log["selecting"]]
     of_runs = (steps["kept_share"] * steps["tokens"]).groupby([steps[n] for n in ("model", "variant", "seed")]).mean()

@@ -72,9 +72,5 @@ def bench_claims(settings: Settings) -> list[Claim]:
 
 
 def claims_of(path: Path, settings: Settings) -> Sequence[Claim]:
-    """The claims of a study: those of its bench, if it is one, and those that the file declares for every study.
-
-    Raises:
-        UserError: the file is missing or wrong; one line a problem.
-    """
+    """The claims of a study: those of its bench, if it is one, and those of a file as of :func:`read_claims`."""
     return [*bench_claims(settings), *read_claims(path)]

@@ -254,12 +254,9 @@ def single_logit_frames(tokens: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
 def token_frames(
     log: pd.DataFrame, tokens: pd.DataFrame, shadow: pd.DataFrame, variants: Sequence[str], baseline: str
 ) -> dict[str, pd.DataFrame]:
-    """Every frame of `statistics.STATISTICS` that is made without scores, by its name.
+    """Every frame of `statistics.STATISTICS` that is made without scores, by its name, of the trained variants.
 
-    Args:
-        log, tokens, shadow: frames of `records.STUDY_LOG`, `records.STUDY_TOKENS` and `records.STUDY_SHADOW`.
-        variants: the trained ones, in the study's order.
-        baseline: the variant on whose rollouts all rules are shown.
+    From `records.STUDY_LOG`, `STUDY_TOKENS` and `STUDY_SHADOW`; all rules are shown on the baseline's rollouts.
     """
     tokens = tokens[tokens["variant"].isin(list(variants))]
     quantities, agreeing = run_quantities(list(QUANTITIES), variants, log, tokens), agreement(tokens)

@@ -1,4 +1,4 @@
-"""How a training went wrong, from its log: each fault with a number and the step from which it shows."""
+"""How a training went wrong, from its log: each fault with a number and the step from which it shows, and in words."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ict_core.markdown import markdown_table
 from ict_core.statistics.intervals import Floats
 from ict_core.statistics.schemas import CELL
 
@@ -70,3 +71,19 @@ def _of_run(run: pd.DataFrame) -> Iterator[tuple[str, float, int]]:
         if holds[-1]:
             first = len(holds) - int(np.argmin(holds[::-1])) if not holds.all() else 0
             yield name, float(value[-1]), int(steps[first])
+
+
+def run_notes(log: pd.DataFrame, padded: bool = False) -> str:
+    """A table of :func:`run_faults`, those of a variant's runs in one row; empty where there are none."""
+    rows = [
+        (
+            f"{model}/{variant}",
+            ", ".join(str(seed) for seed in sorted(runs["seed"])),
+            fault,
+            " to ".join(dict.fromkeys(f"{value:.3g}" for value in (runs["value"].min(), runs["value"].max()))),
+            runs["step"].min(),
+        )
+        for (model, variant, fault), runs in run_faults(log).groupby(["model", "variant", "fault"], sort=False)
+    ]
+    heads = ("trained", "seeds", "at the end", "value", "from step")
+    return markdown_table(heads, rows, "lllrr", padded=padded) if rows else ""

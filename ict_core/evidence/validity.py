@@ -10,9 +10,9 @@ import pandas as pd
 from ict_core.evidence.claims import Measure
 from ict_core.evidence.gates import Finding, failed, gates
 from ict_core.evidence.ledger import Entry, LedgerFrames
-from ict_core.evidence.stored import Settings, Stored
+from ict_core.evidence.stored import Stored
 from ict_core.evidence.tuning import remarks
-from ict_core.statistics.headroom import HEADROOM_METRIC
+from ict_core.statistics.arms import HEADROOM_METRIC
 from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.schemas import AVERAGE, BASE, VALIDITY
 
@@ -36,28 +36,24 @@ def validity_frame(
 ) -> pd.DataFrame:
     """`statistics.VALIDITY`; empty of a study that declares no gates.
 
-    Args:
-        study: the study; its scores and tuning are read.
-        runs: `statistics.schemas.RUNS`.
-        entries: the ledger's, for the differences that would have been found.
-        declared: of the study's manifest, what `store.declared` recorded; None where nothing is.
+    From the frame `statistics.schemas.RUNS`, the ledger's entries, which have the differences that would have been
+    found, and what `store.declared` recorded in the study's manifest (None: nothing).
     """
     settings = study.settings
-    rows: list[Finding] = []
-    if settings.validity is not None:
-        rows = [
-            _declared(declared),
-            *gates(settings.validity, runs, settings.margin),
-            *_headroom(settings, runs, study.averaged),
-            *_rates(study.frame("tuning")),
-            *_detectable(settings, entries),
-        ]
+    if settings.validity is None:
+        return pd.DataFrame(columns=list(VALIDITY))
+    rows = [
+        _declared(declared or {}),
+        *gates(settings.validity, runs, settings.margin),
+        *_headroom(settings.validity.headroom_points, runs, study.averaged),
+        *_rates(study.frame("tuning")),
+        *_detectable(settings.power, entries),
+    ]
     return pd.DataFrame(rows, columns=list(VALIDITY))
 
 
-def _declared(record: Mapping[str, Any] | None) -> Finding:
+def _declared(record: Mapping[str, Any]) -> Finding:
     """Whether gates, claims and analysis were committed before the runs."""
-    record = record or {}
     what, after = ", ".join(record.get("files", {})), record.get("after")
     if after:
         because = f"not committed as now when a run began: {', '.join(after)}"
@@ -69,10 +65,8 @@ def _declared(record: Mapping[str, Any] | None) -> Finding:
     return Finding(DECLARED, _ALL, what, outcome=BEFORE, because=f"by the commit in manifest.json{since}")
 
 
-def _headroom(settings: Settings, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:
+def _headroom(room: float | None, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:
     """The base models' pass@1 and pass@4 on every benchmark, and whether it counts in the average."""
-    assert settings.validity is not None
-    room = settings.validity.headroom_points
     bases = runs[(runs["variant"] == BASE) & (runs["benchmark"] != AVERAGE)]
     for (model, benchmark, metric), rows in bases.groupby(["model", "benchmark", "metric"], sort=False):
         if metric not in ("pass@1", HEADROOM_METRIC):
@@ -94,7 +88,7 @@ def _rates(tuning: pd.DataFrame) -> Iterator[Finding]:
             yield Finding(RATE, model, f"learning rate of {variant}", value=chosen, seeds=seeds, outcome=remark)
 
 
-def _detectable(settings: Settings, entries: Sequence[Entry]) -> Iterator[Finding]:
+def _detectable(power: float, entries: Sequence[Entry]) -> Iterator[Finding]:
     """Of each family the smallest difference in points that its claims' runs would have found after the correction."""
     families: dict[str, list[Entry]] = {}
     for entry in entries:
@@ -105,5 +99,5 @@ def _detectable(settings: Settings, entries: Sequence[Entry]) -> Iterator[Findin
         text = f"smallest difference found in the family {family}"
         limits = float(np.median(sizes)), min(sizes), max(sizes)
         seeds = min(entry.outcome.seeds for entry in members)
-        outcome = f"with power {settings.power:g}, median and range of {len(sizes)} claims"
+        outcome = f"with power {power:g}, median and range of {len(sizes)} claims"
         yield Finding(DETECTABLE, _ALL, text, "", *limits, seeds=seeds, outcome=outcome)

@@ -35,10 +35,6 @@ def main_figure(settings: Settings) -> str:
     return "bench" if bench_controls(settings) else "forest"
 
 
-def _gated(settings: Settings) -> set[str]:
-    return set(settings.validity.arms().values()) if settings.validity else set()
-
-
 def answer(
     settings: Settings,
     claims: Sequence[Mapping[str, Any]],
@@ -55,7 +51,8 @@ def answer(
     of its difference from the first baseline, a table a model; a bench's controls have none.
     """
     reference, controls, rows = settings.baselines[0], bench_controls(settings), []
-    unfit, gated = set(validity.loc[validity["outcome"] == FAILED, "model"]), _gated(settings)
+    unfit = set(validity.loc[validity["outcome"] == FAILED, "model"])
+    gated = settings.validity.arms().values() if settings.validity else ()
     pairs = both_ways(contrasts)
     level, contrast = (
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}

@@ -9,13 +9,13 @@ import pandas as pd
 
 from ict_core.config.tuning import rate_of
 from ict_core.errors import UserError
+from ict_core.evidence.run_faults import run_notes
 from ict_core.evidence.stored import Settings, Stored, mixture_note, words
 from ict_core.figures.registry import FIGURES, figures_of, sentence_of
 from ict_core.markdown import markdown_table
 from ict_core.report.answer import answer, main_figure
 from ict_core.report.claims import estimate_text, stored_claims
 from ict_core.report.page import MARKS, folded, page
-from ict_core.report.runs import run_notes
 from ict_core.statistics.calibrated import nearest
 from ict_core.statistics.deciding import NOT_TESTED
 from ict_core.store.files import write_text

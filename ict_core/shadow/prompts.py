@@ -13,7 +13,6 @@ from ict_core.shadow.score import applied, composed, overlap, parts
 from ict_core.statistics.elbow import POINTS, elbow, mean_sorted_curve
 from ict_core.statistics.matching import matched_difference
 
-ELBOW, APART, MATCHED = "elbow", "distance_from_beta", "distance_from_beta_matched"
 _ORDER = ["group", "rollout", "position"]
 
 
@@ -52,8 +51,8 @@ class Prompts(NamedTuple):
         """A row a (prompt, rule, quantity): columns seed (the prompt), variant (the rule), quantity, `value`.
 
         The quantities are the columns of :func:`ict_core.shadow.score.parts` but for the forks', medians of H1 and H2
-        being those of all tokens; :data:`APART`, the mean |p - beta| of the kept tokens less that of the dropped;
-        :data:`MATCHED`, the same of those of like H1 (:func:`matched_difference`); and :data:`ELBOW`, that of the
+        being those of all tokens; distance_from_beta, the mean |p - beta| of the kept tokens less that of the dropped;
+        distance_from_beta_matched, the same of those of like H1 (:func:`matched_difference`); and elbow, that of the
         rule's own sorted scores. NaN where there is none.
         """
         shares, means = parts(self.rows)
@@ -65,10 +64,11 @@ class Prompts(NamedTuple):
             own = composed(*some, self.weights[:, at])
             dropped = composed(*some, (self.weights[:, at] == 0).astype(np.float64))["distance"]
             own = own.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
-            own[APART] = own["distance"] - dropped
+            own["distance_from_beta"] = own["distance"] - dropped
             distance, h1, one = some[1]["distance"], self.rows["h1"].iloc[at], np.zeros(len(at))
-            own[MATCHED] = [matched_difference(distance, weights > 0, h1, one) for weights in self.weights[:, at]]
-            own[ELBOW] = [np.nan if scores is None else elbow(self._curve(scores, at)) for scores in ranking]
+            matched = [matched_difference(distance, weights > 0, h1, one) for weights in self.weights[:, at]]
+            own["distance_from_beta_matched"] = matched
+            own["elbow"] = [np.nan if scores is None else elbow(self._curve(scores, at)) for scores in ranking]
             frames.append(own)
         return pd.concat(frames).melt(["seed", "variant"], var_name="quantity")
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ict_core.evidence.run_faults import run_faults
-from ict_core.report.runs import run_notes
+from ict_core.evidence.run_faults import run_faults, run_notes
 
 STEPS = 32
 GOOD = {
