@@ -13,14 +13,12 @@ _CONCENTRATIONS = (np.arange(100) + 0.5) / 100  # quantiles of the prior of d, w
 def credible_interval(n: ArrayLike, correct: ArrayLike) -> tuple[float, float]:
     """The central 95 % credible interval of a run's mean share of right answers, over new problems of the same kind.
 
+    From the samples graded of each problem, at least 1, and of these the right ones, shape (problems,) each.
+
     The model of Bowyer, Aitchison and Ivanova 2025 (arXiv:2503.01747): theta ~ Beta(1, 1), d ~ Gamma(1, 1), the
     share of a problem ~ Beta(d theta, d (1 - theta)), its right answers binomial. With one sample a problem d drops
     out, and the posterior is Beta(1 + right, 1 + wrong). Otherwise d is integrated out, and the limits are good to
     0.001.
-
-    Args:
-        n: samples graded of each problem, shape (problems,), at least 1.
-        correct: of these the right ones, shape (problems,).
     """
     samples, right = np.asarray(n, dtype=np.int64), np.asarray(correct, dtype=np.int64)
     tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])

@@ -56,8 +56,7 @@ def sentence_of(figure: Path) -> str | None:
 def draw(name: str, study: "Stored") -> "Figure":
     """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
 
-    Raises:
-        UserError: a frame is missing or broken, or as :class:`FigureDeclaration` says.
+    A UserError where a frame is missing or broken, and as :class:`FigureDeclaration` says.
     """
     declared = FIGURES[name]
     settings: dict[str, Any] = {"variants": study.settings.shared}

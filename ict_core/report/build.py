@@ -175,8 +175,7 @@ def _assumed(settings: Settings) -> str:
 def write_report(stored: Path, results: Path) -> None:
     """Write `report.md`, `answer.md` and `overview.html` of the stored files and of the other stages' results.
 
-    Raises:
-        UserError: a file is missing; it names it.
+    A UserError names a file that is missing.
     """
     study, files = Stored(stored, results), StudyFiles(results)
     settings = study.settings

@@ -77,10 +77,7 @@ class Prompt(NamedTuple):
 
 def prompts_of(study: Study, model: str, rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
     """The prompts of a model's `records.ROLLOUTS`, in the order of the problems: all, or where the study says so
-    (`token_study.with_advantage`) those with right and wrong answers.
-
-    Raises:
-        UserError: only such prompts are wanted, and none has both.
+    (`token_study.with_advantage`) those with right and wrong answers; a UserError where it wants these and has none.
     """
     found = []
     by_problem = dict(iter(rollouts.groupby(["benchmark", "problem"], sort=False)))

@@ -23,11 +23,7 @@ def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
 
 
 def build_tables(study: Stored, paper: Paper, out: Path) -> list[Path]:
-    """Write every table of a study into the folder `out`, and name the files.
-
-    Raises:
-        UserError: a variant without a level; nothing is written then.
-    """
+    """Write every table of a study into the folder `out`, and name the files; errors as of :func:`restricted`."""
     frames = {name: study.frame(name) for name in INPUTS}
     tables = make_tables(frames, TableSettings(**vars(study.settings), paper=paper))
     of_verdicts = " ".join(filter(None, [study.note, without_verdicts(frames["validity"])]))

@@ -82,16 +82,17 @@ class Paper(Section):
 
 
 def read_paper(path: Path) -> Paper:
-    """Read and check the published figures, `configs/paper.yaml`.
-
-    Raises:
-        UserError: the file is missing or wrong; one line a problem, with file, key, value and what is allowed.
-    """
+    """Read and check the published figures, `configs/paper.yaml`; a UserError has one line a problem."""
     return load_section(path, Paper)
 
 
-def _published(paper: Paper) -> pd.DataFrame:
-    """The printed figures as shares, columns of :data:`COLUMNS`; a model is its size."""
+def _numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
+    """The paper's figures, then the study's of the same variants: shares, the columns those of :data:`COLUMNS`.
+
+    A benchmark has the paper's name, a model of the paper is its size. What the paper does not give is NaN, what the
+    study has not is no row.
+    """
+    paper = settings.paper
     quotes = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
     quotes += [(paper.ablation.benchmark, paper.ablation.size, row) for row in paper.ablation.rows]
     rows = [
@@ -99,26 +100,18 @@ def _published(paper: Paper) -> pd.DataFrame:
         for benchmark, size, figures in quotes
         for metric, share in figures.shares().items()
     ]
-    return pd.DataFrame(rows, columns=COLUMNS)
+    published = pd.DataFrame(rows, columns=COLUMNS)
+    places = {AVERAGE: AVERAGE, _stand_in(settings): paper.ablation.benchmark}
+    ours = levels[levels["benchmark"].isin(places)]
+    ours = ours.assign(benchmark=ours["benchmark"].map(places), source=STUDY)
+    asked = published[["benchmark", "metric", "variant"]].drop_duplicates()
+    return pd.concat([published, asked.merge(ours, on=["benchmark", "metric", "variant"])[COLUMNS]], ignore_index=True)
 
 
 def _stand_in(settings: TableSettings) -> str:
     """The study's benchmark in the place of the ablation's; the first of several, "" if there is none."""
     wanted = settings.paper.ablation.benchmark
     return next((ours for ours, theirs in settings.mirrors.items() if theirs == wanted), "")
-
-
-def paper_numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """The paper's figures, then the study's of the same variants: shares, the columns those of :data:`COLUMNS`.
-
-    A benchmark has the paper's name. What the paper does not give is NaN, what the study has not is no row.
-    """
-    published = _published(settings.paper)
-    places = {AVERAGE: AVERAGE, _stand_in(settings): settings.paper.ablation.benchmark}
-    ours = levels[levels["benchmark"].isin(places)]
-    ours = ours.assign(benchmark=ours["benchmark"].map(places), source=STUDY)
-    rows = published[["benchmark", "metric", "variant"]].drop_duplicates()
-    return pd.concat([published, rows.merge(ours, on=["benchmark", "metric", "variant"])[COLUMNS]], ignore_index=True)
 
 
 def _text(source: str, _: str, mean: float, low: float, high: float) -> str:
@@ -148,7 +141,7 @@ def _inconsistent(paper: Paper) -> str:
 
 def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
     """A row a metric and variant, a column a model of the paper and of the study."""
-    numbers = paper_numbers(levels, settings)
+    numbers = _numbers(levels, settings)
     columns, paired = _columns(numbers, settings.paper)
     quoted = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]
     pairs = set(zip(quoted["benchmark"], quoted["metric"], strict=True))  # the paper gives any of their figures
