@@ -52,7 +52,7 @@ def answer(
     """
     reference, controls, rows = settings.baselines[0], bench_controls(settings), []
     unfit = set(validity.loc[validity["outcome"] == FAILED, "model"])
-    gated = settings.validity.arms().values() if settings.validity else ()
+    gated = set(settings.validity.arms().values()) if settings.validity else set()
     pairs = both_ways(contrasts)
     level, contrast = (
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
