@@ -82,19 +82,18 @@ def _sections(name: str) -> Iterator[str]:
     source = inspect.getsource(module)
     lines = source.splitlines()
     for node in ast.parse(source).body:
-        if not isinstance(node, ast.ClassDef) or not any(isinstance(line, ast.AnnAssign) for line in node.body):
+        if not isinstance(node, ast.ClassDef):
             continue
         section = getattr(module, node.name)
-        if not issubclass(section, Section):
+        if not issubclass(section, Section) or not section.model_fields:
             continue
-        bases = [ast.unparse(base) for base in node.bases if ast.unparse(base) != "Section"]
-        more = f" Beside these the keys of {', '.join(bases)}." if bases else ""
+        bases = [ast.unparse(base).strip("_") for base in node.bases if ast.unparse(base) != "Section"]
         stated = section.model_json_schema()
         rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines, stated)]
+        table = ["| key | value | |", "|---|---|---|", *rows, ""] if rows else []
+        more = f" {'Beside these the' if rows else 'The'} keys of {', '.join(bases)}." if bases else ""
         doc = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
-        yield "\n".join(
-            [f"### {node.name.strip('_')}\n", f"{doc}{more}\n", "| key | value | |", "|---|---|---|", *rows, ""]
-        )
+        yield "\n".join([f"### {node.name.strip('_')}\n", f"{doc}{more}\n", *table])
 
 
 def bounds(schema: Any) -> Iterator[str]:

@@ -249,11 +249,9 @@ class Method(Section):
     batch: Batch | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's
     random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
     surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
-    # 2 R - 1 of an answer's reward R; absent: GRPO's advantage by group
-    advantage: Literal["reward"] | None = Field(default=None, exclude_if=is_absent)
+    advantage: Literal["reward"] | None = Field(default=None, exclude_if=is_absent)  # 2 R - 1; absent: GRPO's by group
     control: Control | None = Field(default=None, exclude_if=is_absent)  # of its weights; absent: the rule itself
-    # the same again under another name: 0 with the same random numbers, any other with numbers of its own
-    replica: Steps | None = None
+    replica: Steps | None = None  # a repetition: 0 with the same random numbers, any other with its own
     ablation: Variation | None = None  # a file states it by `of`
 
     @property

@@ -42,7 +42,7 @@ class Data(Section):
     )
     within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
     problems_per_benchmark: Few | None = None  # in place of each benchmark's own number; a published set has its rows
-    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # in its place, of single ones
+    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # of single benchmarks, in its place
     mirror: str | None = Field(
         default=None,
         min_length=1,
@@ -194,7 +194,7 @@ class StudyFile(Section):
 
     study: Name
     note: str = Field(min_length=1)
-    scale: Literal["mini", "paper"]
+    scale: Literal["mini", "paper"]  # recorded with the results; nothing depends on it
     training: Name
     selection_warmup_steps: Steps | None = None  # of the methods that have one and do not say it
     data: Data

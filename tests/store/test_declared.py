@@ -59,7 +59,7 @@ def test_a_change_of_comments_or_of_a_key_that_is_no_more_changes_nothing(reposi
 
 def test_the_hash_of_values_is_that_of_another_file_that_says_the_same(tmp_path):
     hashes = []
-    for text in ("a: 1\nb: 2  # two\n", "b: 2\na: 1\nseeds_per_base: 1\n", "a: 1\nb: 3\n"):
+    for text in ("a: [{b: 2}]  # two\n", "a: [{b: 2, bound_with: c}]\nseeds_per_base: 1\n", "a: [{b: 3}]\n"):
         file = tmp_path / "s.yaml"
         file.write_text(text)
         hashes.append(values_hash(file))
