@@ -42,7 +42,7 @@ class Data(Section):
     )
     within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
     problems_per_benchmark: Few | None = None  # in place of each benchmark's own number; a published set has its rows
-    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # of single benchmarks, in its place
+    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # single benchmarks', in its place
     mirror: str | None = Field(
         default=None,
         min_length=1,

@@ -16,8 +16,8 @@ from ict_core.config.selectors import selector_sections
 from ict_core.config.study_file import Validity
 from ict_core.errors import UserError
 from ict_core.process.machine import hardware_class
-from ict_core.statistics.arms import with_headroom
 from ict_core.statistics.design import Design
+from ict_core.statistics.headroom import with_headroom
 from ict_core.statistics.metrics import ungraded
 from ict_core.statistics.schemas import BASE, STATISTICS
 from ict_core.store import records

@@ -12,7 +12,7 @@ from ict_core.evidence.gates import Finding, failed, gates
 from ict_core.evidence.ledger import Entry, LedgerFrames
 from ict_core.evidence.stored import Stored
 from ict_core.evidence.tuning import remarks
-from ict_core.statistics.arms import HEADROOM_METRIC
+from ict_core.statistics.headroom import HEADROOM_METRIC
 from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.schemas import AVERAGE, BASE, VALIDITY
 

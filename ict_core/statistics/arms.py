@@ -1,7 +1,4 @@
-"""Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem.
-
-And which benchmarks leave a trained model room to gain: the average that decides is over these.
-"""
+"""Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +10,7 @@ from numpy.typing import NDArray
 from ict_core.errors import UserError
 from ict_core.statistics.metrics import covers, metric_values, metrics_of, samples_needed
 from ict_core.statistics.pairing import place_of, shared_seeds
-from ict_core.statistics.schemas import AVERAGE, BASE, ROUNDING, RUNS
+from ict_core.statistics.schemas import AVERAGE, RUNS
 from ict_core.store.layout import cell_folder
 
 _ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
@@ -165,27 +162,3 @@ def run_frame(
     wanted = list(metrics) if metrics is not None else metrics_of(scores)
     check_samples(scores, wanted)
     return frame_of_arms({metric: arms_of(counts, metric, averaged) for metric in wanted})
-
-
-HEADROOM_METRIC = "pass@4"  # of the base model: no other metric leaves it less room
-
-
-def with_headroom(scores: pd.DataFrame, room: float | None) -> list[str]:
-    """The benchmarks on which every model, untrained, leaves at least so much room, a share, below 1 in pass@4.
-
-    In the order of the scores, a frame of `records.SCORES`; all of them where `room` is None. The rule sees no trained
-    model. Where no benchmark is left there is a UserError.
-    """
-    if room is None:
-        return list(map(str, scores["benchmark"].unique()))
-    runs = run_frame(scores[scores["variant"] == BASE], [HEADROOM_METRIC])
-    runs = runs[runs["benchmark"] != AVERAGE]
-    most = runs.groupby(["benchmark", "model"], sort=False)["value"].mean().groupby(level="benchmark", sort=False).max()
-    left = [str(name) for name, value in most.items() if 1 - value >= room - ROUNDING]
-    if not left:
-        rooms = ", ".join(f"{name} {100 * value:.1f}" for name, value in most.items())
-        raise UserError(
-            f"evidence.validity.headroom_points {100 * room:g}: no benchmark has as much ({HEADROOM_METRIC} of base: "
-            f"{rooms}); allowed: a number that leaves at least one"
-        )
-    return left

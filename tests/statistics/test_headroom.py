@@ -6,8 +6,9 @@ import synthetic
 
 from ict_core.errors import UserError
 from ict_core.statistics.analysis import analyse
-from ict_core.statistics.arms import run_frame, with_headroom
+from ict_core.statistics.arms import run_frame
 from ict_core.statistics.contrasts import Comparisons
+from ict_core.statistics.headroom import with_headroom
 from ict_core.statistics.schemas import BASE
 
 PER_PROBLEM = ["model", "variant", "seed", "benchmark"]
