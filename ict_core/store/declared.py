@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ _REMARKS = {"bound_with"}  # keys of claims that no test reads
 
 
 def values_hash(file: Path) -> str:
-    """SHA-256 of what a YAML file says but for comments, remarks and keys of `RETIRED`."""
-    said = json.dumps(_values(file.read_text(encoding="utf-8")), sort_keys=True, default=str)
+    """SHA-256 of what a file says as YAML, but for remarks and keys of `RETIRED`; if it is none, of its text."""
+    said = file.read_text(encoding="utf-8", errors="replace")
+    with suppress(yaml.YAMLError):
+        said = json.dumps(_values(said), sort_keys=True, default=str)
     return hashlib.sha256(said.encode()).hexdigest()
 
 

@@ -103,6 +103,16 @@ def settings(stage, cell=None):
     return json.dumps(STUDY.stage_config(stage, cell), sort_keys=True, default=str)
 
 
+def declaring(wildcards):
+    """What gates and claims say: changing it records anew when they were declared."""
+    try:
+        return [
+            values_hash(Path(f)) for f in (STUDY_FILE, ROOT / "configs/claims.yaml")
+        ]
+    except OSError as error:
+        raise WorkflowError(f"{error.filename}: {error.strerror}") from None
+
+
 def one_of(names):
     """A wildcard's constraint: one of the names, and nothing where there is none."""
     return "|".join(map(re.escape, names)) or "(?!)"

@@ -80,9 +80,7 @@ rule collect:
         study=STUDY_FILE,
         results=folder_of_output(),
         cells=cells_folder(STUDY.name),
-        declaring=[
-            values_hash(Path(f)) for f in (STUDY_FILE, ROOT / "configs/claims.yaml")
-        ],
+        declaring=declaring,
         code=fingerprint("evidence.collect"),
     shell:
         "ict collect --study {params.study:q} --results {params.results:q} --cells {params.cells:q} &> {log:q}"
