@@ -35,7 +35,8 @@ def run(
     mixed = right[(right > 0) & (right < 1)]
     keys = pd.MultiIndex.from_frame(whole[["benchmark", "problem"]])
     chosen = whole[keys.isin(mixed.index)].reset_index(drop=True)
-    least = max(loaded.training_of(*cell[:2]).prompts_per_step for cell in loaded.cells() if cell.model == model)
+    trained = {cell.variant for cell in loaded.cells() if cell.model == model}
+    least = max(loaded.training_of(model, variant).prompts_per_step for variant in trained)
     if len(chosen) < least:
         raise UserError(
             f"{loaded.name}: data.within_reach: {len(chosen)} of {len(whole)} problems are answered right in some of "

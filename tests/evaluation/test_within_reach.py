@@ -1,7 +1,7 @@
 """Which training problems lie within a base model's reach: those answered right at times, and not always."""
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -43,7 +43,7 @@ def asked(monkeypatch, tmp_path):
             "data": STUDY.data.changed(within_reach=WithinReach(samples=4, **rule)),
             "training": STUDY.training.changed(prompts_per_step=prompts_per_step, micro_batch_sequences=8),
         }
-        study = SimpleNamespace(**{**vars(STUDY), **changed})
+        study = replace(STUDY, **changed)
         out = tmp_path / "within_reach.parquet"
         monkeypatch.setattr(stage, "study_of_model", lambda *_: study)
         stage.run(Path("a.yaml"), BASE.model, tmp_path, tmp_path / "train.parquet", tmp_path, out)
