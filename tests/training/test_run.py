@@ -127,3 +127,8 @@ def test_prompts_beyond_the_limit_are_left_out_and_counted(tiny_checkpoint, tmp_
     least = lengths[RECIPE["prompts_per_step"] - 1]
     with pytest.raises(UserError, match=rf"max_prompt_tokens: 1 is not allowed; allowed: at least {least}"):
         trained(tiny_checkpoint, tmp_path / "none", max_prompt_tokens=1)
+
+
+def test_fewer_prompts_than_a_step_has_are_refused(tiny_checkpoint, tmp_path):
+    with pytest.raises(UserError, match="40 training problems are too few; allowed: at least 48"):
+        trained(tiny_checkpoint, tmp_path / "none", prompts_per_step=48, max_prompt_tokens=100)

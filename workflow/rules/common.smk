@@ -187,7 +187,7 @@ def numbered(declared):
     }
 
 
-def local_weights(wildcards):
+def local_model(wildcards):
     """The files that a local model is copied from: when they change, it is fetched anew."""
     model = STUDY.models[wildcards.model]
     if model.kind != "local":

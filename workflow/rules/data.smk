@@ -76,7 +76,7 @@ rule pretrain:
 
 rule fetch_model:
     input:
-        local_weights,
+        local_model,
     output:
         directory(FILES.base_model("{model}")),
     log:
