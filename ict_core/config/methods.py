@@ -92,6 +92,8 @@ class Training(Section):
             yield refused("prompts_per_step", self.prompts_per_step, "at most 1000000 rollouts in a step")
         if rollouts % rows:
             yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
+        if float(f"{self.learning_rate:g}") != self.learning_rate:
+            yield refused("learning_rate", self.learning_rate, "at most six digits, as folders are named by it")
         if self.lr_warmup_steps >= self.steps:
             yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
         for key in ("steps", "checkpoint_every"):  # a batch of rollouts is no part of a checkpoint

@@ -223,11 +223,6 @@ class Study:
         curve = {"learning_curve": self.learning_curve.dump()} if self.learning_curve else {}
         return curve | ({"keep_rollouts": True} if self.rollouts_mib else {})
 
-    def training_seed(self, cell: Cell) -> int:
-        """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
-        replica = self.method_of(cell.variant).replica
-        return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
-
     def training_problems(self, files: StudyFiles, cell: Cell) -> Path:
         """The problems that a cell's training draws its prompts from."""
         base = self.base_of(cell)

@@ -12,10 +12,12 @@ from ict_core.errors import UserError
 from ict_core.jobs.command import Given, OneCell, command, prepare, study_to_run
 from ict_core.process.environment import check_trackers
 from ict_core.process.startup import loading
+from ict_core.seeding import derive_seed
 
 if TYPE_CHECKING:
     from ict_core.config.methods import Training
     from ict_core.config.study import Study
+    from ict_core.config.study_file import Cell
 
 
 @dataclass(frozen=True)
@@ -92,13 +94,19 @@ def run(
         model=study.models[chosen.model],
         training=training,
         method=study.method_of(chosen.variant),
-        seed=study.training_seed(chosen),
+        seed=training_seed(study, chosen),
         known_forks=not study.train_sets,
         tracking=Tracking(study.trackers, trackers, study.name, chosen.folder) if study.trackers and trackers else None,
         held_out=held_out,
         keep_rollouts="keep_rollouts" in recorded,
     )
     train_run(training_run, study.grading.dump(), resolved, out, stop_after)
+
+
+def training_seed(study: "Study", cell: "Cell") -> int:
+    """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
+    replica = study.method_of(cell.variant).replica
+    return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
 
 
 def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:

@@ -18,6 +18,7 @@ from ict_core.config.methods import Training
 from ict_core.config.selectors import method_schema
 from ict_core.config.study_file import Cell, StudyFile
 from ict_core.config.tuning import Tuning
+from ict_core.stages.train import training_seed
 from ict_core.store.layout import StudyFiles
 
 PROJECT = Path(__file__).parents[2] / "configs"
@@ -218,7 +219,7 @@ def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twi
     different, _ = compare(study.resolve(twin), chosen.resolve(cell))
     keys = {key for key, *_ in different}
     assert keys == {"method.name", "training.learning_rate", "tuning.rates", "tuning.seeds"}
-    assert study.training_seed(cell) == study.training_seed(twin) and study.base_of(cell) == study.base_of(twin)
+    assert training_seed(study, cell) == training_seed(study, twin) and study.base_of(cell) == study.base_of(twin)
 
 
 def test_the_configuration_of_every_stage_is_json(configs):
@@ -388,14 +389,14 @@ def test_a_group_size_of_its_own_makes_as_many_rollouts_a_step(configs):
 def test_a_replica_draws_other_numbers_and_all_else_is_equal(configs):
     study = varied(configs, "replica", 1)
     same, other = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
-    assert study.training_seed(same) == 1 != study.training_seed(other)
+    assert training_seed(study, same) == 1 != training_seed(study, other)
     assert study.methods["ict-20"].parameters() == study.methods["ict-10"].parameters()
 
 
 def test_a_rerun_draws_the_same_numbers_under_another_name(configs):
     study = varied(configs, "replica", 0)
     same, again = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
-    assert study.training_seed(same) == study.training_seed(again) == 1
+    assert training_seed(study, same) == training_seed(study, again) == 1
     assert [key for key, *_ in study.compare("ict-10", "ict-20").different] == ["method.replica"]
 
 
