@@ -56,7 +56,7 @@ CASES = {
     "a limit of no time": (PAPER, "baselines:", "job_hours: {train: 0, generate: 1}\nbaselines:", "job_hours.train", "0"),
     "fewer problems than a step has prompts": (MINI, "train_problems: 2000", "train_problems: 1", "data", "1", "at least 16"),
     "no room for rollouts": (MINI, "baselines:", "rollouts_mib: 1\nbaselines:", "rollouts_mib", "1"),
-    "a rate that no folder can be named by": (TRAINING, "learning_rate: 8.1e-4", "learning_rate: 8.1234567e-4", "learning_rate", "0.00081234567", "six"),
+    "a rate that no folder can be named by": (TRAINING, "learning_rate: 3.0e-4", "learning_rate: 3.1234567e-4", "learning_rate", "0.00031234567", "six"),
     "two factors": (ICT20, "percent: 20", "percent: 20\nscore: kl", "of", "'ict-10'", "percent, score"),
     "no factor": (ICT20, "percent: 20\n", "", "of", "'ict-10'"),
     "as what it varies": (ICT20, "percent: 20", "percent: 10", "percent", "10"),
