@@ -116,9 +116,11 @@ def test_a_product_has_the_states_that_its_memory_takes():
     assert TiledSoftmax(Head(elsewhere), 894, 1.0, torch.bfloat16).vocabulary == 150_000
 
 
-@pytest.mark.parametrize(("scale", "softcap"), [(0.5, None), (1.0, 3.0), (2.0, 3.0)])
-def test_a_head_with_a_scale_and_a_cap_has_the_statistics_of_its_own_logits(scale, softcap):
-    states, weight, where, ids = random_case(6, 5)
+@pytest.mark.parametrize(
+    ("scale", "softcap", "vocabulary"), [(0.5, None, VOCABULARY), (1.0, 3.0, VOCABULARY), (3.0, 1.5, 50)]
+)
+def test_a_head_with_a_scale_and_a_cap_has_the_statistics_of_its_own_logits(scale, softcap, vocabulary):
+    states, weight, where, ids = random_case(6, 5, vocabulary)
     head = Head(weight, scale, softcap)
     tokens = token_statistics(states, head, where, ids, group_size=3, temperature=0.7)
     z = scale * states.double()[where] @ weight.double().T

@@ -12,7 +12,6 @@ from transformers import AutoModelForCausalLM
 
 from ict_core.errors import UserError
 from ict_core.models.head import lm_head
-from ict_core.tokens.head import Head
 from ict_core.tokens.streaming import token_statistics
 from ict_core.training.fast.packed_forward import add_packed_forward, check_family
 from ict_core.training.fast.packing import pack
@@ -176,20 +175,3 @@ def test_a_model_whose_packed_pass_differs_is_refused_with_the_difference():
     )
     with pytest.raises(UserError, match=r"differ by .* nats.*State passes: dense"):
         add_packed_forward(model, 1.0)
-
-
-@pytest.mark.parametrize("scale, softcap", [(0.25, None), (1.0, 2.0), (3.0, 1.5)])
-def test_statistics_of_scaled_and_capped_logits_are_those_of_the_logits(scale, softcap):
-    generator = torch.Generator().manual_seed(0)
-    states, weight = torch.randn(2, 8, 16, generator=generator)
-    weight = torch.randn(50, 16, generator=generator)
-    ids = torch.randint(50, (4, 2), generator=generator)
-    head = Head(weight, scale, softcap)
-    z = scale * states.double() @ weight.double().T
-    z = z if softcap is None else softcap * torch.tanh(z / softcap)
-    exact = (z / 0.7).log_softmax(-1)
-    assert (head.logits(states).double() - z).abs().max() < 1e-5
-    tokens = token_statistics(states, head, torch.arange(8).view(4, 2), ids, group_size=2, temperature=0.7)
-    assert (tokens.logprob.flatten() - exact.gather(1, ids.view(-1, 1)).squeeze(1)).abs().max() < 1e-5
-    assert (tokens.h1.flatten() + (exact.exp() * exact).sum(-1)).abs().max() < 1e-5
-    assert (tokens.h2.flatten() + exact.exp().square().sum(-1).log()).abs().max() < 1e-5

@@ -1,15 +1,16 @@
 """What a training leaves: a model in its dtype, adapters merged; and the prompts that it leaves out."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
 import yaml
 from launch import RECIPE
-from short_runs import RESOLVED, LengthPool
-from transformers import AutoModelForCausalLM
+from short_runs import MODEL, RESOLVED
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from ict_core.config.inputs import Architecture, Hardware, LocalModel, Template
+from ict_core.config.inputs import Hardware
 from ict_core.config.methods import Training
 from ict_core.config.selectors import Grpo
 from ict_core.errors import UserError
@@ -17,47 +18,15 @@ from ict_core.problems.mini.problems import training_problems
 from ict_core.training._model_card import model_card
 from ict_core.training.run import TrainingRun, train_run
 
-SIZES = Architecture(
-    hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
-)
+pytestmark = pytest.mark.usefixtures("rewards")
 
 
-class ParityPool(LengthPool):
-    """In the place of the real pool, which a random model gets no reward from."""
-
-    def __init__(self, **_):
-        super().__init__()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-
-@pytest.fixture(autouse=True)
-def rewards(monkeypatch):
-    monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
-
-
-def trained(tiny_checkpoint, out, dtype="float32", hardware=None, tracking=None, **changes):
+def trained(tiny_checkpoint, out, dtype="float32", hardware=None, **changes):
     training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 1} | changes))
-    model = LocalModel(
-        kind="local",
-        path="x",
-        architecture=SIZES,
-        tied_embeddings=True,
-        dtype=dtype,
-        stop_ids=(0,),
-        hardware=hardware,
-        prompt=Template(template="{prompt}", source="made up"),
-    )
-    grading = {"seconds": 5.0, "memory_mib": 1024}
+    model = SimpleNamespace(**vars(MODEL) | {"dtype": dtype, "hardware": hardware})
     method = Grpo(selector="grpo", normaliser="response")
-    training_run = TrainingRun(
-        tiny_checkpoint, training_problems(0, 40, set()), model, training, method, 0, tracking=tracking
-    )
-    train_run(training_run, grading, RESOLVED, out)
+    training_run = TrainingRun(tiny_checkpoint, training_problems(0, 40, set()), model, training, method, 0)
+    train_run(training_run, {}, RESOLVED, out)
     weights = AutoModelForCausalLM.from_pretrained(out / "model", dtype="auto").state_dict()
     return weights, json.loads((out / "manifest.json").read_text())
 
@@ -117,18 +86,16 @@ def test_adapters_are_merged_into_a_whole_model(tiny_checkpoint, tmp_path):
 
 @pytest.mark.slow
 def test_prompts_beyond_the_limit_are_left_out_and_counted(tiny_checkpoint, tmp_path):
-    from transformers import AutoTokenizer
-
     prompts = training_problems(0, 40, set())["prompt"].tolist()
     lengths = sorted(map(len, AutoTokenizer.from_pretrained(tiny_checkpoint)(prompts)["input_ids"]))
     limit = lengths[20]
     _, manifest = trained(tiny_checkpoint, tmp_path / "run", max_prompt_tokens=limit)
     assert manifest["prompts_too_long"] == sum(length > limit for length in lengths) > 0
     least = lengths[RECIPE["prompts_per_step"] - 1]
-    with pytest.raises(UserError, match=rf"max_prompt_tokens: 1 is not allowed; allowed: at least {least}"):
+    with pytest.raises(UserError, match=rf"max_prompt_tokens: 1 .* at least {least}"):
         trained(tiny_checkpoint, tmp_path / "none", max_prompt_tokens=1)
 
 
 def test_fewer_prompts_than_a_step_has_are_refused(tiny_checkpoint, tmp_path):
-    with pytest.raises(UserError, match="40 training problems are too few; allowed: at least 48"):
+    with pytest.raises(UserError, match="40 training problems .* at least 48"):
         trained(tiny_checkpoint, tmp_path / "none", prompts_per_step=48, max_prompt_tokens=100)

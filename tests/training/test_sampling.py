@@ -2,19 +2,9 @@
 
 import pytest
 import torch
+import transformers
 from scipy import stats
 from torch import nn
-from transformers import (
-    GenerationConfig,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
 
 from ict_core.training.fast import sampling
 from ict_core.training.fast.sampling import draw, sample_lean
@@ -23,16 +13,14 @@ VOCABULARY, PAD, MOST = 40, 3, 24
 STOPS = [0, 7]  # so that a random model's responses are of many lengths
 SIZES = {"vocab_size": VOCABULARY, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
 SIZES |= {"num_attention_heads": 4, "max_position_embeddings": 64, "pad_token_id": PAD, "eos_token_id": STOPS}
-
-
-LLAMA = {"model": LlamaForCausalLM, "config": LlamaConfig}
-MISTRAL = {"model": MistralForCausalLM, "config": MistralConfig}
+LLAMA, MISTRAL = {"family": "Llama"}, {"family": "Mistral"}
 LONG = {"rope_type": "llama3", "rope_theta": 1e4, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
 
-def random_model(kv_heads=4, tied=True, model=Qwen2ForCausalLM, config=Qwen2Config, **more):
+def random_model(kv_heads=4, tied=True, family="Qwen2", **more):
     """Every weight random, biases and norms too, so that its distributions are far from uniform."""
     torch.manual_seed(0)
+    config, model = (getattr(transformers, f"{family}{kind}") for kind in ("Config", "ForCausalLM"))
     built = model(config(**SIZES, num_key_value_heads=kv_heads, tie_word_embeddings=tied, **more)).eval()
     for weight in built.parameters():
         nn.init.normal_(weight, std=0.6)
@@ -53,7 +41,7 @@ def prompts(rows=12):
 def generated(model, ids, mask, seed=0, temperature=1.0, **more):
     torch.manual_seed(seed)
     settings = {"do_sample": True, "top_k": 0, "top_p": 1.0, "max_new_tokens": MOST} | more
-    config = GenerationConfig(temperature=temperature, pad_token_id=PAD, eos_token_id=STOPS, **settings)
+    config = transformers.GenerationConfig(temperature=temperature, pad_token_id=PAD, eos_token_id=STOPS, **settings)
     return model.generate(input_ids=ids, attention_mask=mask, generation_config=config)[:, ids.size(1) :]
 
 
@@ -135,7 +123,7 @@ def test_draw_takes_the_token_whose_share_holds_the_number_and_none_of_probabili
 @pytest.mark.parametrize(
     "model",
     [
-        random_model(model=Qwen3ForCausalLM, config=Qwen3Config),
+        random_model(family="Qwen3"),
         random_model().to(torch.bfloat16),
         random_model(use_sliding_window=True, max_window_layers=1),
         random_model(**MISTRAL, sliding_window=5),

@@ -5,7 +5,7 @@ import os
 
 import pandas as pd
 import pytest
-from test_run import ParityPool, trained
+from test_run import trained
 from test_trainer import recipe
 
 from ict_core.errors import UserError
@@ -17,8 +17,7 @@ VARIABLES = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "WANDB_PROJECT", "TRACKIO_D
 
 
 @pytest.mark.slow
-def test_a_training_shows_its_steps_and_its_manifest_has_no_path(tiny_checkpoint, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("ict_core.training.run.GradingPool", ParityPool)
+def test_a_training_shows_its_steps_and_its_manifest_has_no_path(tiny_checkpoint, tmp_path, rewards, capsys):
     _, manifest = trained(tiny_checkpoint, tmp_path / "run")
     reward = pd.read_parquet(tmp_path / "run/log.parquet")["reward"].iloc[0]
     shown = capsys.readouterr()
@@ -47,5 +46,5 @@ def test_trackers_get_the_study_the_cell_and_a_folder_and_a_project_that_is_set_
 def test_a_tracker_that_is_not_installed_is_an_error_that_says_what_to_do(monkeypatch):
     monkeypatch.setattr("ict_core.process.environment.find_spec", lambda name: None if name == "wandb" else name)
     check_trackers(["tensorboard"])
-    with pytest.raises(UserError, match="^trackers: wandb is not installed here; run `pip install wandb`"):
+    with pytest.raises(UserError, match="^trackers: wandb .* `pip install wandb`"):
         check_trackers(["tensorboard", "wandb"])
