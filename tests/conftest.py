@@ -26,8 +26,12 @@ def same_numerics() -> Iterator[None]:
     assert numerics.chosen() == "portable"
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: with several processes, a long file that starts last keeps all waiting."""
+    """What is long is slow. Files with slow tests come first: one that starts last keeps all processes waiting."""
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -53,7 +53,6 @@ def tables(text: str) -> list[list[list[str]]]:
 
 
 @pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_the_quick_form_prints_finite_figures_and_keeps_nothing(script):
     assert f"python benchmarks/{script.name} --quick" in ast.get_docstring(ast.parse(script.read_text()))

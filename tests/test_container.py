@@ -66,7 +66,6 @@ def of_pip() -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_the_container_is_built_in_a_chroot(tmp_path):
     """On Debian's own root in place of Python's image; without a GPU no kernel is compiled."""
     needs("mmdebstrap")

@@ -125,7 +125,6 @@ def test_the_command_and_the_names_of_a_method_work_without_a_checkout(installed
     assert found == "kept\n"
 
 
-@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
 def test_the_examples_run_by_the_installed_package(installed, example, tiny_checkpoint, tmp_path):
@@ -134,7 +133,6 @@ def test_the_examples_run_by_the_installed_package(installed, example, tiny_chec
     assert "2" in ran(installed, "python", alone, str(tiny_checkpoint), "3").splitlines()[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_what_the_wheel_declares_is_enough_in_an_empty_environment(installed, tiny_checkpoint, tmp_path):
     """pip resolves its needs, and then those of `train`, with the locked torch, as pip's newest brings CUDA."""

@@ -7,6 +7,7 @@ import pytest
 import torch
 from launch import RECIPE, TOP, start, train
 
+pytestmark = pytest.mark.long
 RULES = {
     "ict": {"selector": "top-score"},
     "kl-by-batch": {"selector": "top-score", "keywords": TOP | {"score": "kl", "scope": "batch"}},
@@ -31,8 +32,6 @@ def runs(tmp_path_factory, tiny_checkpoint):
     return [train(folder, tiny_checkpoint, ranks, **RULES, **own) for ranks in (1, 2)]
 
 
-@pytest.mark.slow
-@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES)
 def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule):
     one, two = (of_ranks[rule] for of_ranks in runs)
@@ -49,8 +48,6 @@ def test_two_ranks_keep_the_tokens_of_one_and_train_the_same_weights(runs, rule)
         torch.testing.assert_close(two.weights[name], weight, rtol=0, atol=2e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.long
 def test_ranks_whose_step_is_one_micro_batch_of_whole_groups_average_their_gradients(runs):
     one, two = (of_ranks["whole"] for of_ranks in runs)
     pd.testing.assert_frame_equal(one.steps, two.steps, rtol=1e-4, atol=1e-6)
@@ -58,15 +55,11 @@ def test_ranks_whose_step_is_one_micro_batch_of_whole_groups_average_their_gradi
         torch.testing.assert_close(two.weights[name], weight, rtol=0, atol=2e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.long
 def test_ranks_sample_rollouts_of_their_own(runs):
     texts = runs[1]["own"].tokens.groupby(["step", "group", "rollout"])["token"].apply(tuple)
     assert len(texts) == 2 * 2 * 4 and texts.is_unique
 
 
-@pytest.mark.slow
-@pytest.mark.long
 def test_ranks_record_what_one_records_and_train_as_without(runs):
     one, two = (of_ranks["kept"].files for of_ranks in runs)
     pd.testing.assert_frame_equal(*(pd.read_parquet(files.learning_curve) for files in (one, two)))
@@ -79,8 +72,6 @@ def test_ranks_record_what_one_records_and_train_as_without(runs):
         assert all(torch.equal(weights[name], weight) for name, weight in of_ranks["long"].weights.items())
 
 
-@pytest.mark.slow
-@pytest.mark.long
 def test_ranks_that_were_killed_resume_together(runs):
     for ranks, of_ranks in zip((1, 2), runs, strict=True):
         long, killed = of_ranks["long"], of_ranks["killed"]
@@ -90,8 +81,6 @@ def test_ranks_that_were_killed_resume_together(runs):
         assert all(torch.equal(killed.weights[name], weight) for name, weight in long.weights.items())
 
 
-@pytest.mark.slow
-@pytest.mark.long
 def test_statistics_and_gradients_of_a_model_that_is_sharded_over_two_ranks(tmp_path, tiny_checkpoint):
     (tmp_path / "recipe.json").write_text(json.dumps(RECIPE))
     arguments = (str(tiny_checkpoint), str(tmp_path / "recipe.json"), str(tmp_path))

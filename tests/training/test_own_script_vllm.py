@@ -28,7 +28,6 @@ def told(checkpoint, kind, mode, folder):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sequence_mask", "token_truncate"])
 def test_every_token_kept_is_trl_itself_to_the_bit_by_rollouts_of_vllm(tiny_checkpoint, tmp_path, mode):
     trl, own = (told(tiny_checkpoint, kind, mode, tmp_path) for kind in ("trl", "own"))

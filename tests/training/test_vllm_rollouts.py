@@ -56,7 +56,6 @@ def rollouts(run, step):
     return of_step.groupby(["group", "rollout"])["token"].apply(tuple)
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_vllm_samples_from_the_trained_weights(runs):
     run, *_ = runs
@@ -69,7 +68,6 @@ def test_vllm_samples_from_the_trained_weights(runs):
     assert run.engine["engine"]["scheduler_config"]["enable_chunked_prefill"] is False
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_every_rollout_has_a_seed_of_its_own_run_and_step(runs):
     drawn = [rollouts(runs[0], 0), rollouts(runs[0], 1), rollouts(runs[1], 0)]
@@ -77,7 +75,6 @@ def test_every_rollout_has_a_seed_of_its_own_run_and_step(runs):
     assert pd.concat(drawn).is_unique
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_a_transfer_that_loses_the_head_stops_the_run(runs):
     _, tied, _ = runs
@@ -85,7 +82,6 @@ def test_a_transfer_that_loses_the_head_stops_the_run(runs):
     assert set(tied.tokens["step"]) == {0}
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_answers_of_a_learning_curve_change_no_rollout_and_no_weight(runs):
     run, _, recorded = runs

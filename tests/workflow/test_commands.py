@@ -87,7 +87,6 @@ def dry_runs(tmp_path_factory) -> dict[str, str]:
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_every_snakemake_line_plans_jobs_and_these_plan_so_many(dry_runs):
     assert PLANNED.keys() <= dry_runs.keys()
     for line, printed in dry_runs.items():

@@ -57,7 +57,6 @@ def test_a_deleted_base_model_and_training_are_told_and_made_anew(uninterrupted,
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_one_plain_run_makes_a_spoilt_study_whole(uninterrupted, tmp_path):
     copy = Copy(tmp_path, uninterrupted)
     whole, results, cells = state(copy), copy.folder / RESULTS, copy.folder / CELLS

@@ -18,7 +18,6 @@ SMOKE = ("--config=study=smoke",)
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrupted, tmp_path):
     """One cell of a finished study, made anew; `make survive` kills a whole one."""
     copy = Copy(tmp_path, uninterrupted)
@@ -32,7 +31,6 @@ def test_a_cell_killed_again_and_again_has_the_same_scores_and_tables(uninterrup
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_two_at_once_without_snakemake_s_lock_do_not_corrupt_a_study(uninterrupted, tmp_path):
     copy = Copy(tmp_path, uninterrupted)
     results = copy.folder / "results/smoke"
@@ -86,7 +84,6 @@ KILLED = "it was killed (SIGKILL"
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_what_is_killed_leaves_nothing_and_names_its_cause_and_the_same_command_goes_on(
     uninterrupted, tmp_path, temporary
 ):

@@ -86,7 +86,6 @@ def finished(tmp_path_factory) -> Copy:
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_a_model_with_the_vocabulary_of_05b_goes_through_train_generate_grade_and_table(finished):
     results = finished.folder / "results/cpu"
     train = pd.read_parquet(results / "data/train.parquet")

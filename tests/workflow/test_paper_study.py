@@ -117,7 +117,6 @@ def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, 
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_a_trained_checkpoint_keeps_the_stop_ids_and_answers_in_the_template(local):
     file = local.folder / "configs/models/mini-xs.yaml"
     template = 'prompt: {template: "Q {prompt} A ", source: made up}\n'

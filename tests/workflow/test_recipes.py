@@ -18,7 +18,7 @@ from ict_core.store.files import hash_file, hash_weights
 from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
 from ict_core.training.pretrain import build_model, save_checkpoint
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 NEARLY_EVEN = 0.0028  # an untrained model gives each of its 352 tokens about 1 / 352
 

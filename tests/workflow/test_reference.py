@@ -117,7 +117,6 @@ def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_
         assert (tmp_path / Path(name).name).read_bytes() == (folder / name).read_bytes(), name
 
 
-@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize(
     "study",

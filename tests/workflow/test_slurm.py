@@ -13,7 +13,7 @@ from repository_copy import REPOSITORY, Copy
 from slurm_cluster import SlurmCluster
 from system import needs
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.long
 TOKEN = "hf_a_secret_that_is_shown_nowhere"
 AUDIT = "results/smoke/contamination.parquet"  # of a rule that reads what others made
 # Each start of a command leaves a line, so that a job which starts twice is seen.

@@ -18,7 +18,7 @@ from ict_core.store.layout import StudyFiles, TrainFiles
 from ict_core.store.manifests import read_manifest, write_manifest
 from ict_core.store.records import REWARDS, read_frame
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = pytest.mark.long
 
 RESULTS = "results/tuned"
 OWN, TWIN = f"{RESULTS}/mini-xs/ict-10/seed-0", f"{RESULTS}/mini-xs/ict-10@0.0003/seed-0"

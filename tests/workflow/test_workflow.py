@@ -257,7 +257,6 @@ def test_the_overview_of_a_run_is_whole_on_a_telephone(finished, browser):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_the_report_stands_alone(finished):
     result = finished.snakemake(*SMOKE, "--report", "report.html")
     assert result.returncode == 0, result.stdout[-3000:]
@@ -292,7 +291,6 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     results, choice = finished.folder / "results/smoke", "ict_core/grading/_choice.py"
     files = {path.parent: path.read_bytes() for path in results.glob("mini-xs/*/seed-*/grades.parquet")}
