@@ -23,9 +23,7 @@ evaluation:
   top_p: 1.0
   max_new_tokens: 112
   threads: 1
-grading:
-  seconds: 5
-  memory_mib: 1024
+grading: {seconds: 5, memory_mib: 1024}
 evidence:
   margin_points: 2.0
   power: 0.8
@@ -69,13 +67,7 @@ rollouts:
 MODEL = """\
 kind: pretrained-from-scratch
 architecture:
-  hidden_size: 64
-  layers: 4
-  heads: {heads}
-  kv_heads: 2
-  intermediate_size: 192
-  vocab_size: 512
-  max_positions: 256
+ {{hidden_size: 64, layers: 4, heads: {heads}, kv_heads: 2, intermediate_size: 96, vocab_size: 512, max_positions: 256}}
 pretraining: {{steps: 10, batch_sequences: 32, muon_lr: 0.02, adamw_lr: 0.003, seed: 0}}
 """
 HUB_MODEL = """\
@@ -84,25 +76,13 @@ hub: Owner/model
 revision: "{commit}"
 licence: MIT
 architecture:
-  hidden_size: 64
-  layers: 4
-  heads: 2
-  kv_heads: 2
-  intermediate_size: 192
-  vocab_size: 512
-  max_positions: 256
+  {{hidden_size: 64, layers: 4, heads: 2, kv_heads: 2, intermediate_size: 192, vocab_size: 512, max_positions: 256}}
 tied_embeddings: true
 dtype: bfloat16
 stop_ids: [0, 1]
 prompt: {{template: "user: {{prompt}} you: ", source: made up}}
-hardware:
-  accelerate: ddp
-  gpus: 2
-  micro_batch_sequences: 16
-  gradient_checkpointing: true
-  memory_gib: 16
-  train_hours: 1
-  generate_hours: 0.5
+hardware: {{accelerate: ddp, gpus: 2, micro_batch_sequences: 16, gradient_checkpointing: true,
+  memory_gib: 16, train_hours: 1, generate_hours: 0.5}}
 """
 TOP = "selector: top-score\nscore: js\npercent: 10\nnormaliser: kept\n"
 METHODS = {
@@ -132,6 +112,18 @@ prompt:
   source: made up
 """
 SUMS = {"commit": "a1" * 20, "sha256": "b2" * 32}
+
+
+@pytest.fixture
+def edit(configs):
+    """Changes one place of a file, or the whole of it."""
+
+    def change(file: str, old: str | None, new: str) -> None:
+        text = (configs / file).read_text()
+        assert old is None or text.count(old) == 1, "one place is changed"
+        (configs / file).write_text(new if old is None else text.replace(old, new))
+
+    return change
 
 
 @pytest.fixture

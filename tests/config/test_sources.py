@@ -10,6 +10,7 @@ from ict_core.commands import cli
 from ict_core.config.load import check_sources, load_study
 from ict_core.errors import UserError
 
+MODEL = "configs/models/tiny.yaml"
 STUDY = "configs/studies/named.yaml"
 LOCAL = """\
 kind: local
@@ -27,7 +28,6 @@ def named(configs) -> Path:
     """A repository whose study names a mirror and a local model, neither of which is there."""
     text = (configs / "studies/mini.yaml").read_text().replace("study: mini", "study: named")
     text = text.replace("  seed: 0\n", "  seed: 0\n  mirror: rows\n").replace("mini-m", "tiny")
-    text = re.sub(r"beside:.*\n", "", text)
     (configs / "studies/named.yaml").write_text(text)
     (configs / "models/tiny.yaml").write_text(LOCAL)
     return Path.cwd()
@@ -37,13 +37,11 @@ def test_what_is_not_there_is_told_with_file_key_value_and_what_is_allowed(named
     study = load_study(named / STUDY)
     with pytest.raises(UserError) as error:
         check_sources(study, named, named / "results/named")
-    allowed = "absolute or from the repository's folder"
-    assert str(error.value).splitlines() == [
-        f"configs/models/tiny.yaml: path: 'checkpoints/tiny': there is no folder {named}/checkpoints/tiny; "
-        f"allowed: one of config.json, tokenizer and *.safetensors, {allowed}",
-        f"{STUDY}: data.mirror: 'rows': there is no folder {named}/rows; "
-        f"allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl, {allowed}",
-    ]
+    model, mirror = str(error.value).splitlines()
+    assert model.startswith(f"{MODEL}: path: 'checkpoints/tiny': ") and "*.safetensors" in model
+    assert f" {named}/checkpoints/tiny; allowed: " in model
+    assert mirror.startswith(f"{STUDY}: data.mirror: 'rows': ") and "OWNER/NAME/CONFIG/SPLIT.jsonl" in mirror
+    assert f" {named}/rows; allowed: " in mirror
 
 
 def test_where_a_model_lies_says_nothing_of_a_training_or_the_evidence(named):
@@ -56,7 +54,7 @@ def test_where_a_model_lies_says_nothing_of_a_training_or_the_evidence(named):
 
 def with_paths(root: Path, path: str) -> None:
     """The study's mirror and its local model in another place."""
-    for file, key in ((STUDY, "mirror"), ("configs/models/tiny.yaml", "path")):
+    for file, key in ((STUDY, "mirror"), (MODEL, "path")):
         text = (root / file).read_text()
         (stated,) = re.findall(rf"{key}: .*", text)
         (root / file).write_text(text.replace(stated, f"{key}: {json.dumps(path)}"))
@@ -77,7 +75,7 @@ def test_a_relative_path_stays_in_the_project(linked, path):
     with pytest.raises(UserError) as error:
         load_study(linked / STUDY)
     lines = str(error.value).splitlines()
-    keys = ("configs/models/tiny.yaml: path", f"{STUDY}: data.mirror")
+    keys = (f"{MODEL}: path", f"{STUDY}: data.mirror")
     assert all(line.startswith(f"{key}: {path!r} ") for line, key in zip(lines, keys, strict=True)), lines
 
 
@@ -91,13 +89,11 @@ def test_a_path_inside_or_an_absolute_one_is_taken(linked, path):
 
 @pytest.mark.parametrize("part", ["..", "../x", "a/../b", "a/b/c", "/a", "a\\b", ".", ""])
 @pytest.mark.parametrize("key", ["hub: openai/gsm8k", "configs: [main]", "split: test"])
-def test_a_data_set_s_names_are_no_paths(configs, key, part):
+def test_a_data_set_s_names_are_no_paths(configs, edit, key, part):
     name, value = key.split(": ")
-    file = configs / "data/gsm8k-train.yaml"
-    written = json.dumps([part] if value.startswith("[") else part)
-    assert key in file.read_text()
-    file.write_text(file.read_text().replace(key, f"{name}: {written}"))
-    with pytest.raises(UserError, match=rf"^configs/data/gsm8k-train.yaml: {name}[^ ]*: "):
+    file = "data/gsm8k-train.yaml"
+    edit(file, key, f"{name}: {json.dumps([part] if value.startswith('[') else part)}")
+    with pytest.raises(UserError, match=rf"^configs/{file}: {name}[^ ]*: "):
         load_study(configs / "studies/paper.yaml")
 
 
@@ -108,7 +104,7 @@ def test_a_mirror_is_needed_until_the_problems_are_made_and_a_model_always(named
     with pytest.raises(UserError, match="data.mirror"):
         check_sources(study, named, results)
     (results / "data/eval.parquet").touch()
-    with pytest.raises(UserError, match="^configs/models/tiny.yaml: path: [^\n]*$"):
+    with pytest.raises(UserError, match=f"^{MODEL}: path: [^\n]*$"):
         check_sources(study, named, results)
     (named / "checkpoints").mkdir()
     (named / "checkpoints/tiny").touch()  # a file is no folder
@@ -133,7 +129,7 @@ def test_ict_check_refuses_and_what_reads_no_data_does_not(named, capsys):
 
 def test_a_study_that_shall_stand_beside_another_is_stored(named):
     path = named / "configs/studies/mini.yaml"
-    path.write_text(re.sub(r"beside:.*\n", "", path.read_text()) + "\nbeside: [mini-20, mini-agian]\n")
+    path.write_text(f"{path.read_text()}beside: [mini-20, mini-agian]\n")
     stored = named / "results/reference"
     for name in ("mini-20", "mini-again", "mini-rates"):  # the last has rates alone
         (stored / name).mkdir(parents=True)
