@@ -73,30 +73,29 @@ def arm(of, factor=None, *values):
     return ArmVariation(of, factor, different, 9)
 
 
-def settings(**arms):
-    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",), validity=None)
+def settings(validity=None, **arms):
+    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",), validity=validity)
 
 
-BENCH = settings(
-    **{
-        "stare": arm("grpo"),
-        "stare-permuted": arm("stare", "control", "—", "permuted-group"),
-        "stare-mean-one": arm("stare", "control", "—", "mean-one"),
-        "ict-10": arm("grpo"),
-        "random-10": arm("ict-10", "score", "js", "random"),
-        "kl-10": arm("ict-10", "score", "js", "kl"),
-    }
-)
+ARMS = {
+    "stare": arm("grpo"),
+    "stare-permuted": arm("stare", "control", "—", "permuted-group"),
+    "stare-mean-one": arm("stare", "control", "—", "mean-one"),
+    "ict-10": arm("grpo"),
+    "random-10": arm("ict-10", "score", "js", "random"),
+    "kl-10": arm("ict-10", "score", "js", "kl"),
+}
+FEW = {name: ARMS[name] for name in ("ict-10", "random-10")}
+BENCH = settings(**ARMS)
 
 
 def test_controls_are_those_that_declare_it_and_as_many_tokens_at_random():
-    found = {"stare-permuted": "stare", "stare-mean-one": "stare", "random-10": "ict-10"}
-    assert controls_of(BENCH.arms) == found
+    assert controls_of(ARMS) == {"stare-permuted": "stare", "stare-mean-one": "stare", "random-10": "ict-10"}
     assert rules_of(BENCH) == ["stare", "ict-10", "kl-10"]
 
 
 def test_a_study_without_a_declared_control_is_no_bench():
-    plain = settings(**{name: BENCH.arms[name] for name in ("ict-10", "random-10")})
+    plain = settings(**FEW)
     assert controls_of(plain.arms) == {} and rules_of(plain) == []
     assert claims_of(LEDGER, plain) == [*read_claims(LEDGER)]
 
@@ -105,15 +104,13 @@ def test_the_arms_of_gates_are_no_rules_and_the_oracle_s_control_makes_no_bench(
     validity = SimpleNamespace(replica="grpo-replica", oracle="oracle", oracle_control="oracle-permuted")
     gates = {"grpo-replica": arm("grpo", "replica", 0, 1), "oracle": arm("grpo")}
     gates |= {"oracle-permuted": arm("oracle", "control", "—", "permuted-group")}
-    few = settings(**{name: BENCH.arms[name] for name in ("ict-10", "random-10")}, **gates)
-    few.validity = validity
-    assert rules_of(few) == [] and claims_of(LEDGER, few) == [*read_claims(LEDGER)]
-    many = settings(**BENCH.arms, **gates)
-    many.validity = validity
+    few = settings(validity, **FEW, **gates)
+    ledger = [*read_claims(LEDGER)]
+    assert rules_of(few) == [] and claims_of(LEDGER, few) == ledger
+    many = settings(validity, **ARMS, **gates)
     assert rules_of(many) == ["stare", "ict-10", "kl-10"]
-    assert not any(
-        "oracle" in claim.id or "replica" in claim.id for claim in claims_of(LEDGER, many)[: -len(read_claims(LEDGER))]
-    )
+    own = claims_of(LEDGER, many)[: -len(ledger)]
+    assert not any("oracle" in claim.id or "replica" in claim.id for claim in own)
 
 
 def test_every_rule_has_a_claim_over_the_baseline_and_one_over_each_control_in_two_families():

@@ -21,12 +21,7 @@ MODULE = '''"""A figure."""
 
 import a_package_that_is_not_installed
 
-FIGURE = FigureDeclaration(
-    place={place},
-    title="Of " "nothing",
-    caption="A caption.",
-    inputs=("log",),
-)
+FIGURE = FigureDeclaration(place={place}, title="Of " "nothing", caption="A caption.", inputs=("log",))
 '''
 
 ALL = None

@@ -28,10 +28,6 @@ def half(before: float, after: float) -> np.ndarray:
     return np.repeat([before, after], STEPS // 2)
 
 
-def test_a_run_that_learns_has_no_fault():
-    assert faults() == []
-
-
 @pytest.mark.parametrize(
     ("changes", "word", "value", "step"),
     [  # a window of 4 steps: the mean is on the other side from the third or second step after the change on
@@ -49,17 +45,20 @@ def test_each_fault_is_named_with_its_number_and_its_first_step(changes, word, v
     assert word in fault and found == pytest.approx(value) and first == step
 
 
-def test_a_fault_that_ends_before_the_run_does_is_none():
-    truncated = np.where(np.arange(STEPS) < 10, 0.5, 0.0)
-    assert faults(truncated_share=truncated) == []
+CUT = np.full(STEPS, 0.5)
 
 
-def test_a_fault_of_every_step_holds_from_the_first():
-    assert [step for *_, step in faults(truncated_share=np.full(STEPS, 0.5))] == [0]
-
-
-def test_a_run_without_a_divergence_is_judged_by_the_rest():
-    assert faults(kl=np.full(STEPS, np.nan)) == []
+@pytest.mark.parametrize(
+    ("changes", "since"),
+    [
+        ({}, []),  # a run that learns
+        ({"truncated_share": np.where(np.arange(STEPS) < 10, CUT, 0)}, []),  # a fault that ends before the run does
+        ({"truncated_share": CUT}, [0]),  # of every step
+        ({"kl": np.full(STEPS, np.nan)}, []),  # without a divergence a run is judged by the rest
+    ],
+)
+def test_a_fault_holds_until_the_end_of_the_run(changes, since):
+    assert [step for *_, step in faults(**changes)] == since
 
 
 def test_runs_of_a_variant_with_the_same_fault_are_one_row():
@@ -68,5 +67,6 @@ def test_runs_of_a_variant_with_the_same_fault_are_one_row():
         pd.DataFrame(GOOD | {"truncated_share": c}).assign(model="m", variant="v", seed=seed, step=range(STEPS))
         for seed, c in ((3, cut[0]), (1, cut[1]))
     ]
-    assert run_notes(pd.concat(logs)).splitlines()[2:] == ["| m/v | 1, 3 | share of responses cut | 0.2 to 0.4 | 9 |"]
+    (row,) = run_notes(pd.concat(logs)).splitlines()[2:]
+    assert row.startswith("| m/v | 1, 3 | ") and row.endswith(" cut | 0.2 to 0.4 | 9 |")
     assert run_notes(logs[0].assign(truncated_share=0.0)) == ""
