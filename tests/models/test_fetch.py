@@ -21,7 +21,9 @@ from ict_core.store.files import hash_file, hash_tree
 SIZES = Architecture(
     hidden_size=64, layers=2, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=160
 )
+LARGER = SIZES.model_copy(update={"hidden_size": 128, "layers": 3})
 FILE = "configs/models/tiny.yaml"
+OUT = "results/tiny/base/seed-0/model"
 STATED = {"architecture": SIZES, "tied_embeddings": True, "dtype": "float32", "stop_ids": (0, 5)}
 COMMIT = "a1" * 20
 WANTED = {
@@ -48,9 +50,8 @@ def local(**changed) -> LocalModel:
 
 
 def fetched(model, tmp_path) -> Path:
-    out = tmp_path / "results/tiny/base/seed-0/model"
-    checkpoints.fetch_model(model, FILE, tmp_path, {"model": {"name": "tiny"}}, out)
-    return out
+    checkpoints.fetch_model(model, FILE, tmp_path, {"model": {"name": "tiny"}}, tmp_path / OUT)
+    return tmp_path / OUT
 
 
 def refused(model, tmp_path, *parts: str) -> None:
@@ -59,7 +60,7 @@ def refused(model, tmp_path, *parts: str) -> None:
     message = str(error.value)
     assert message.startswith(f"{FILE}: ")
     assert [part for part in parts if part not in message] == []
-    assert not (tmp_path / "results/tiny/base/seed-0/model").exists()
+    assert not (tmp_path / OUT).exists()
 
 
 def test_a_model_that_the_study_cannot_use_is_refused_before_its_folder_appears(source, tmp_path):
@@ -67,7 +68,7 @@ def test_a_model_that_the_study_cannot_use_is_refused_before_its_folder_appears(
         raise UserError(f"packed is not allowed for {config.model_type}")
 
     out = tmp_path / "out"
-    with pytest.raises(UserError, match=rf"^{FILE}: packed is not allowed for qwen2$"):
+    with pytest.raises(UserError, match=rf"^{FILE}: packed .*qwen2$"):
         checkpoints.fetch_model(local(), FILE, tmp_path, {}, out, usable)
     assert not out.exists()
 
@@ -111,10 +112,7 @@ def test_a_missing_shard_is_named(source, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "parts"),
     [
-        (
-            {"architecture": SIZES.model_copy(update={"hidden_size": 128, "layers": 3})},
-            ["architecture.hidden_size: 128", "hidden_size: 64", "architecture.layers: 3", "num_hidden_layers: 2"],
-        ),
+        ({"architecture": LARGER}, ["hidden_size: 128", "hidden_size: 64", "architecture.layers: 3", "_layers: 2"]),
         ({"tied_embeddings": False}, ["tied_embeddings: False", "tie_word_embeddings: True"]),
         ({"stop_ids": (5,)}, ["stop_ids: [5]", "ends a text with 0", "a list that holds this id"]),
         ({"path": "nowhere"}, ["path: ", "nowhere is no folder"]),
@@ -128,8 +126,8 @@ def test_another_model_than_stated_is_refused(source, tmp_path, changed, parts):
     ("file", "content", "parts"),
     [
         ("model.safetensors", None, ["no model*.safetensors", ".bin", "convert them"]),
-        ("config.json", "{", ["config.json of the checkpoint cannot be read"]),
-        ("config.json", None, ["config.json of the checkpoint cannot be read"]),
+        ("config.json", "{", ["config.json of", "cannot be read"]),
+        ("config.json", None, ["config.json of", "cannot be read"]),
         ("tokenizer.json", "{}", ["the checkpoint's tokenizer cannot be read"]),
         ("tokenizer.json", None, ["the checkpoint has no tokenizer"]),
     ],
