@@ -122,7 +122,7 @@ def test_a_callback_sets_beta_or_is_told_that_there_is_no_reference_model(traine
     assert trainer.beta == 0.5 and annealed[0] == constant.training_log.steps()["loss"][0]
     assert annealed[1] != constant.training_log.steps()["loss"][1]
     trainer = trainer_of("grpo", parity, own, beta=0.0, **changes)
-    with pytest.raises(UserError, match="trainer.beta: 0.5 is not allowed, as TRL makes no reference model"):
+    with pytest.raises(UserError, match="trainer.beta: 0.5 .* no reference model"):
         trainer.train()
 
 
@@ -150,19 +150,39 @@ def test_an_evaluation_is_trls_own(trainer_of):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("selection", "changes", "message"),
     [
-        ({"loss_type": GRPOConfig.__dataclass_fields__["loss_type"].default}, "set loss_type='grpo'"),
-        ({"importance_sampling_level": "sequence"}, "set importance_sampling_level='token'"),
-        ({"steps_per_generation": 2}, "set steps_per_generation=1"),
-        ({"beta": 0.1, "use_bias_correction_kl": True}, "set use_bias_correction_kl=False"),
-        ({"entropy_coef": 0.1}, "entropy_coef=0.1, .* allowed: with selection='grpo' alone"),
-        ({"use_adaptive_entropy": True}, "use_adaptive_entropy=True; allowed: with selection='grpo' alone"),
+        ("entropy-20", {"loss_type": GRPOConfig.__dataclass_fields__["loss_type"].default}, "set loss_type='grpo'"),
+        ("entropy-20", {"importance_sampling_level": "sequence"}, "set importance_sampling_level='token'"),
+        ("entropy-20", {"steps_per_generation": 2}, "set steps_per_generation=1"),
+        ("entropy-20", {"beta": 0.1, "use_bias_correction_kl": True}, "set use_bias_correction_kl=False"),
+        ("entropy-20", {"entropy_coef": 0.1}, "entropy_coef=0.1, .* allowed: with selection='grpo'"),
+        ("entropy-20", {"use_adaptive_entropy": True}, "use_adaptive_entropy=True; allowed: with selection='grpo'"),
+        ("ict-10", {}, "'ict-10' has a warm-up .* give selection_warmup_steps"),
+        ("lopti", {}, "set num_iterations=2"),
+        ("cispo", {}, "set num_iterations=2"),
+        ("oracle-decisions", {}, "without data.train_sets"),
     ],
 )
-def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(trainer_of, changes, message):
+def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(trainer_of, selection, changes, message):
     with pytest.raises(UserError, match=message):
-        trainer_of("entropy-20", **changes)
+        trainer_of(selection, **changes)
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ("ict-10", "'ict-10' has a warm-up"),
+        ("ict-10-w20", "step is missing, as the first 20"),
+        ("lopti", "more than one weight"),
+        ("cispo", "more than one weight"),
+        ("oracle-decisions-permuted", "without data.train_sets"),
+        ("nsr-published", "an advantage of its own"),
+    ],
+)
+def test_what_select_cannot_give_is_refused(tiny_checkpoint, selection, message):
+    with pytest.raises(UserError, match=message):
+        select(model_of(tiny_checkpoint), rollouts(), selection, group_size=2)
 
 
 def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
@@ -193,14 +213,8 @@ def test_an_unknown_selection_names_what_is_allowed(selection, message):
         Choice.of(selection)
 
 
-def test_a_name_with_a_warm_up_is_nothing_without_it(trainer_of, tiny_checkpoint):
-    with pytest.raises(UserError, match="'ict-10' has a warm-up and does not state it; give selection_warmup_steps"):
-        trainer_of("ict-10")
-    with pytest.raises(UserError, match="'ict-10' has a warm-up"):
-        select(model_of(tiny_checkpoint), rollouts(), "ict-10", group_size=2)
-    with pytest.raises(UserError, match="step is missing, as the first 20 steps train every token"):
-        select(model_of(tiny_checkpoint), rollouts(), "ict-10-w20", group_size=2)
-    with pytest.raises(UserError, match="selection_warmup_steps: 3 is not allowed; allowed: less than the 3 steps"):
+def test_a_warm_up_of_all_steps_is_refused(trainer_of):
+    with pytest.raises(UserError, match="selection_warmup_steps: 3 .* less than the 3"):
         trainer_of("ict-10", own={"selection_warmup_steps": 3}).train()
 
 
@@ -216,11 +230,11 @@ def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_re
     weights = select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2).weights
     assert weights.isfinite().all() and (weights > 0).equal(rollouts()["completion_mask"].bool())
     wrong = found
-    with pytest.raises(ValueError, match=f"inverse: a weight of {message}; allowed: finite and at least 0"):
+    with pytest.raises(ValueError, match=f"inverse: a weight of {message}; allowed: finite"):
         select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2)
     with pytest.raises(ValueError, match="<lambda>: weights of shape"):
         select(model_of(tiny_checkpoint), rollouts(), lambda batch, _: batch.mask.T, group_size=2)
-    with pytest.raises(ValueError, match="NoneType in place of weights"):
+    with pytest.raises(ValueError, match="NoneType in place"):
         select(model_of(tiny_checkpoint), rollouts(), lambda batch, _: None, group_size=2)
 
 
@@ -269,40 +283,27 @@ def test_tokens_that_a_tool_wrote_are_refused(trainer_of):
         ids = trainer.processing_class(texts)["input_ids"]
         return {"prompt_ids": ids} | {name: [value] * len(prompts) for name, value in answer.items()}
 
-    with pytest.raises(UserError, match="masks of a rollout_func are not allowed"):
+    with pytest.raises(UserError, match="masks of a rollout_func"):
         trainer_of("grpo", own={"rollout_func": answers}).train()
 
 
 @pytest.mark.parametrize("selection", ["lopti", "cispo"])
-def test_a_rule_of_two_updates_is_refused_with_one(trainer_of, tiny_checkpoint, selection):
-    with pytest.raises(UserError, match="set num_iterations=2"):
-        trainer_of(selection)
-    with pytest.raises(UserError, match="more than one weight a token"):
-        select(model_of(tiny_checkpoint), rollouts(), selection, group_size=2)
+def test_a_rule_of_two_updates_trains_with_two(trainer_of, selection):
     trainer_of(selection, num_iterations=2, max_steps=2).train()
-
-
-def test_a_rule_that_reads_true_steps_is_refused(trainer_of, tiny_checkpoint):
-    with pytest.raises(UserError, match="in a study without data.train_sets"):
-        trainer_of("oracle-decisions")
-    with pytest.raises(UserError, match="in a study without data.train_sets"):
-        select(model_of(tiny_checkpoint), rollouts(), "oracle-decisions-permuted", group_size=2)
 
 
 def test_a_checkpoint_amid_the_updates_of_a_batch_is_not_resumed(trainer_of, tmp_path):
     saving = {"save_strategy": "steps", "save_steps": 1, "num_iterations": 2, "max_steps": 4}
     trainer_of("entropy-20", **saving).train()
-    with pytest.raises(UserError, match=r"of step 1, amid the 2 updates .* a multiple of num_iterations \(2\)"):
+    with pytest.raises(UserError, match=r"step 1, .* 2 updates .* multiple of num_iterations \(2\)"):
         trainer_of("entropy-20", **saving).train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
     trainer_of("entropy-20", **saving).train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
 
 
-def test_rewards_as_advantages_need_rewards_of_0_to_1_and_are_no_weight(trainer_of, tiny_checkpoint):
+def test_rewards_as_advantages_need_rewards_of_0_to_1(trainer_of):
     trainer_of("nsr-published", parity).train()
     with pytest.raises(UserError, match="allowed: from 0 to 1"):
         trainer_of("nsr-published", lambda completions, **_: [2.0] * len(completions)).train()
-    with pytest.raises(UserError, match="an advantage of its own is no weight"):
-        select(model_of(tiny_checkpoint), rollouts(), "nsr-published", group_size=2)
 
 
 def model_of(checkpoint):
@@ -348,8 +349,6 @@ def test_select_warms_up_and_divides_as_the_method_does(tiny_checkpoint):
     assert torch.equal(early.weights, batch["completion_mask"].float()) and early.denominator.tolist() == [7, 5, 7, 2]
     late = select(model, batch, choice, group_size=2, step=2)
     assert late.weights.sum(1).tolist() == late.denominator.tolist() == [1, 1, 1, 1]
-    with pytest.raises(ValueError, match="are not whole groups of 3"):
-        select(model, batch, choice, group_size=3, step=2)
 
 
 @pytest.mark.slow
