@@ -30,32 +30,14 @@ SETS = {  # files, answer type, number of gold answers, the gold answer of a row
     "aime 2025": ("math-ai/aime25/default/test.jsonl", "integer", 30, stated),
     "mmlu-stem": ("TIGER-Lab/MMLU-STEM/default/test.jsonl", "choice", 3153, lambda row: "ABCD"[row["answer"]]),
     "math-500": ("HuggingFaceH4/MATH-500/default/test.jsonl", "latex", 500, stated),
-    "math train": (
-        "EleutherAI/hendrycks_math/*/train.jsonl",
-        "latex",
-        7498,
-        lambda row: last_box(row["solution"]).answer,
-    ),
+    "math": ("EleutherAI/hendrycks_math/*/train.jsonl", "latex", 7498, lambda row: last_box(row["solution"]).answer),
 }
+BOX = r"\boxed{{{}}}"
 FORMS = {  # in which a gold answer is right
-    "number": [
-        r"\boxed{{{}}}",
-        "#### {}",
-        "{}",
-        r"\boxed{{\${}}}",
-        "so it is {} eggs.",
-        r"\boxed{{{}.00\text{{ cm}}}}",
-    ],
-    "integer": [r"\boxed{{{}}}", "{}", "${}$", "The answer is {}.", r"\boxed{{\text{{{}}}}}", r"\boxed{{00{}.0}}"],
-    "choice": [
-        r"\boxed{{{}}}",
-        "{}",
-        "Answer: {}",
-        "The answer is ({}).",
-        r"\boxed{{({})}}",
-        r"\boxed{{\text{{{}.}}}}",
-    ],
-    "latex": [r"\boxed{{{}}}", r"so \boxed{{${}$}}."],
+    "number": [BOX, "#### {}", "{}", r"\boxed{{\${}}}", "so it is {} eggs.", r"\boxed{{{}.00\text{{ cm}}}}"],
+    "integer": [BOX, "{}", "${}$", "The answer is {}.", r"\boxed{{\text{{{}}}}}", r"\boxed{{00{}.0}}"],
+    "choice": [BOX, "{}", "Answer: {}", "The answer is ({}).", r"\boxed{{({})}}", r"\boxed{{\text{{{}.}}}}"],
+    "latex": [BOX, r"so \boxed{{${}$}}."],
 }
 SPOILED = {  # what differs from a gold answer, a number but for a choice
     "number": lambda gold: [gold + 1, -gold, gold * 100, gold + Decimal("0.5")],  # cents for dollars

@@ -37,17 +37,15 @@ def test_a_wrong_and_a_missing_package_are_named_with_the_mend(lock):
     lock.write_text("torch==2.12.0\nmath-verify==0.9.0\nnumpy==2.3.5\n")
     with pytest.raises(UserError) as caught:
         check_environment(lock)
-    assert str(caught.value).splitlines() == [
-        "2 of 3 packages are not what cpu.lock pins; run `make env`:",
-        "  torch: 2.13.0+cpu, wanted 2.12.0",
-        "  numpy: not installed, wanted 2.3.5",
-    ]
+    first, *packages = str(caught.value).splitlines()
+    assert first.startswith("2 of 3 packages ") and "cpu.lock" in first and "`make env`" in first
+    assert packages == ["  torch: 2.13.0+cpu, wanted 2.12.0", "  numpy: not installed, wanted 2.3.5"]
 
 
 def test_what_a_lock_has_no_hash_for_counts_too(lock):
     lock.with_name("cpu-unhashed.txt").write_text("# why\ntorch==2.12.0\n")
     lock.write_text("math-verify==0.9.0\n")
-    with pytest.raises(UserError, match=r"1 of 2 packages .*\n  torch: 2.13.0\+cpu, wanted 2.12.0"):
+    with pytest.raises(UserError, match=r"1 of 2 .*\n  torch: 2.13.0\+cpu, wanted 2.12.0"):
         check_environment(lock)
 
 
@@ -58,7 +56,7 @@ def test_the_first_package_on_the_path_counts(lock, tmp_path, monkeypatch):
 
 
 def test_a_lock_that_is_missing_or_pins_nothing(lock):
-    with pytest.raises(UserError, match="no such file; `make lock`"):
+    with pytest.raises(UserError, match="file; `make lock`"):
         check_environment(lock.with_name("none.lock"))
     lock.write_text("torch>=2\n")
     with pytest.raises(UserError, match="line 1 pins no version"):

@@ -90,7 +90,7 @@ def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_pa
     first, *left = small.splitlines()
     for name, message in json.loads(first).items():
         assert message.startswith(f"{tmp_path}/{name}: ")
-        assert "the disk is full; free some space" in message and "run the same command again" in message
+        assert "disk is full" in message and "same command again" in message
     assert json.loads(first).keys() == {"text", "frame", "weights", "torch", "tokenizer"}
     assert left == []
     out = subprocess.run([sys.executable, "-c", WRITERS, tmp_path], capture_output=True, text=True, check=True).stdout
@@ -98,17 +98,17 @@ def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_pa
     limited = subprocess.run([sys.executable, "-c", WRITERS, tmp_path, "4096"], capture_output=True, text=True)
     found = json.loads(limited.stdout)
     assert len(found) == 5
-    assert all("larger than the file system or the limit (ulimit -f)" in found[n] for n in found if n != "torch")
+    assert all("the limit (ulimit -f)" in found[n] for n in found if n != "torch")
 
 
 def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path, in_namespace):
     call = ict("settings", "--study", STUDY, "--out", f"{tmp_path}/study.json")
     full = in_namespace(f"mount -t tmpfs -o size=4k none {tmp_path}", call)
-    assert full.startswith(f"error: {tmp_path}/study.json: the disk is full")
-    assert full.endswith("[No space left on device]\n2 ")
+    assert full.startswith(f"error: {tmp_path}/study.json: ") and "disk is full" in full
+    assert full.endswith(" on device]\n2 ")
     read_only = in_namespace(f"mount -t tmpfs -o ro none {tmp_path}", call)
-    assert read_only.startswith(f"error: {tmp_path}/study.json.partial: the file system is read-only; mount it for")
-    assert read_only.endswith("2 ")
+    assert read_only.startswith(f"error: {tmp_path}/study.json.partial: ")
+    assert "is read-only; mount it" in read_only and read_only.endswith("2 ")
 
 
 def test_no_run_begins_where_it_cannot_write(tmp_path, in_namespace):
@@ -117,9 +117,9 @@ def test_no_run_begins_where_it_cannot_write(tmp_path, in_namespace):
     call = "from pathlib import Path; from ict_core.process.failures import check_room; check_room(Path(sys.argv[1]))"
     python = f"{sys.executable} -c 'import sys; {call}' {tmp_path}/results/mini 2>&1 | tail -n 1"
     said = in_namespace(f"mount -t tmpfs -o size=1m none {tmp_path}", python)
-    assert f"{tmp_path}/results/mini: only 1 MiB are free there and 100 are needed to begin; the disk is full" in said
+    assert f"{tmp_path}/results/mini: only 1 MiB are free there and 100 are needed" in said
     said = in_namespace(f"mount -t tmpfs -o ro none {tmp_path}", python)
-    assert f"{tmp_path}/results/mini: {tmp_path}: the file system is read-only" in said
+    assert f"{tmp_path}/results/mini: {tmp_path}: the file system is read-" in said
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_no_memory_by_python_numpy_and_torch():
 @pytest.mark.slow
 def test_too_few_files_for_torchs_gloo():
     done = subprocess.run([sys.executable, "-c", FILES], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("too many open files; raise the limit (ulimit -n)")
+    assert done.stdout.startswith("too many open files; ") and "(ulimit -n)" in done.stdout
 
 
 class EngineDeadError(Exception):

@@ -143,11 +143,8 @@ def test_what_is_not_forked(server, environment, command, other):
 def test_one_server_has_one_environment_study_and_library(tmp_path):
     study = tmp_path / "study.yaml"
     study.write_text("numerics: portable\n")
-    keys = {forkserver._key("train", str(study), {})}
-    keys |= {
-        forkserver._key("generate", str(study), {}),
-        forkserver._key("train", str(study), {"OMP_NUM_THREADS": "1"}),
-    }
+    keys = {forkserver._key(subcommand, str(study), {}) for subcommand in ("train", "generate")}
+    keys.add(forkserver._key("train", str(study), {"OMP_NUM_THREADS": "1"}))
     study.write_text("numerics: native\n")
     keys.add(forkserver._key("train", str(study), {}))
     assert len(keys) == 4

@@ -15,14 +15,8 @@ from ict_core.process import numerics
 from ict_core.process.machine import hardware_class, this_process
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
-HELD = {
-    "torch": "AVX2",
-    "roots": "IEEE 754",
-    "mkl": "COMPATIBLE",
-    "numpy": "AVX2",
-    "openblas": "Haswell",
-    "arrow": "avx2",
-}
+HELD = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell"}
+HELD |= {"arrow": "avx2"}
 TELL = "import json; print(json.dumps(numerics.in_force()))"
 
 
@@ -45,7 +39,7 @@ def test_every_library_is_held_and_says_so():
 def test_a_library_that_was_imported_before_is_refused_by_name(library):
     done = run(f"import {library}", "numerics.use('portable')")
     assert done.returncode == 1
-    assert re.search(rf"portable was chosen after the import of [\w, ]*\b{library}\b", done.stderr)
+    assert re.search(rf"portable .*after the import of [\w, ]*\b{library}\b", done.stderr)
     assert run(f"import {library}", "numerics.use('portable')", **numerics.PINS).returncode == 0  # held from its start
 
 
@@ -70,10 +64,8 @@ def test_a_native_study_s_libraries_choose_for_themselves():
 
 def test_a_cpu_without_avx2_is_told_what_to_do(monkeypatch):
     monkeypatch.setattr(numerics, "cpu_flags", lambda: ("avx", "sse4_2"))
-    with pytest.raises(UserError) as caught:
+    with pytest.raises(UserError, match="portable .*lacks avx2, f16c, fma.*`numerics: native`"):
         numerics.use("portable")
-    assert "portable needs a CPU with avx2, f16c, fma, and this one lacks avx2, f16c, fma" in str(caught.value)
-    assert "`numerics: native`" in str(caught.value)
 
 
 def test_deterministic_numerics_hold_torch_in_a_training_and_vllm_from_its_import():
@@ -86,7 +78,7 @@ def test_deterministic_numerics_hold_torch_in_a_training_and_vllm_from_its_impor
     held = [*numerics.DETERMINISTIC.values()]
     assert [*map(json.loads, done.stdout.splitlines())] == [held, [False] * 2, [True] * 2, [False] * 2, free]
     late = run("import sys", "sys.modules['vllm'] = sys", "numerics.use('deterministic')")
-    assert late.returncode == 1 and "deterministic was chosen after the import of vllm" in late.stderr
+    assert late.returncode == 1 and "deterministic" in late.stderr and " import of vllm" in late.stderr
 
 
 def test_manifests_record_deterministic_numerics(monkeypatch):
@@ -148,7 +140,6 @@ def test_products_of_a_training_are_openblas_s_and_end_with_it():
         leaf = a.clone().requires_grad_()
         (leaf @ b).sum().backward()
         assert torch.allclose(leaf.grad, b.sum(1).expand(300, 64), atol=1e-4)
-        assert (a.double() @ b.double()).dtype == torch.float64 and (
-            a.bfloat16() @ b.bfloat16()
-        ).dtype == torch.bfloat16
+        for dtype in (torch.float64, torch.bfloat16):
+            assert (a.to(dtype) @ b.to(dtype)).dtype == dtype
     assert "products" not in numerics.in_force() and torch.equal(a @ b, own)

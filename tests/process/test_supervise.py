@@ -43,18 +43,12 @@ def leased():
 
     def start(*command):
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        process = subprocess.Popen(
-            ["ict", "lease", "--", *command],
-            env=os.environ | {"PATH": path},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            # a shell's background jobs ignore an interrupt, and so do the tests that it runs there
-            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-        )
-        started.append(process)
-        return process
+        options = {"env": os.environ | {"PATH": path}, "start_new_session": True, "text": True}
+        # a shell's background jobs ignore an interrupt, and so do the tests that it runs there
+        options["preexec_fn"] = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        command = ("ict", "lease", "--", *command)
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options))
+        return started[-1]
 
     yield start
     for process in started:
@@ -64,11 +58,8 @@ def leased():
 
 
 def waits(prepare):
-    return [
-        sys.executable,
-        "-c",
-        f"import os, signal, time; {prepare}; print(os.getpid(), flush=True); time.sleep(600)",
-    ]
+    code = f"import os, signal, time; {prepare}; print(os.getpid(), flush=True); time.sleep(600)"
+    return [sys.executable, "-c", code]
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
