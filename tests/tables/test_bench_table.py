@@ -60,11 +60,16 @@ FRAMES = {
         [("tiny", "grpo", "stare", "positive_share", 0.6, 0.5, 0.7, 3)], columns=list(STATISTICS["rule_means"])
     ),
 }
-SETTINGS = made.settings(variants=("grpo", *ARMS), baselines=("grpo",), arms=ARMS)
+
+
+def bench(arms=ARMS, whole=None, **frames):
+    """The table of GRPO and of these arms, of a study with these settings."""
+    settings = made.settings(("grpo", *arms), ("grpo",), arms=arms, whole=whole or {})
+    return bench_table(**FRAMES | frames, settings=settings)
 
 
 def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
-    table = bench_table(**FRAMES, settings=SETTINGS)
+    table = bench()
     assert table.readable.columns.tolist() == [
         *("model", "rule", "own rate", "pass@4", "Δ base", "Δ grpo", "Δ random", "Δ mean one"),
         *("Δ grpo, shared rate", "rank", "effective share", "A > 0", "ΔH1 (%)"),
@@ -81,18 +86,15 @@ def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
 
 
 def test_a_study_that_states_them_has_a_column_of_the_rules_sources():
-    whole = {"sources": {"grpo": "code", "stare": "code"}}
-    table = bench_table(**FRAMES, settings=made.settings(("grpo", *ARMS), ("grpo",), arms=ARMS, whole=whole))
+    table, plain = bench(whole={"sources": {"grpo": "code", "stare": "code"}}), bench()
     assert table.readable["source"].tolist() == ["—", "code"]
-    plain = bench_table(**FRAMES, settings=SETTINGS)
     assert table.numbers["source"].isin(["—", "code"]).all() and "source" not in plain.numbers
     pd.testing.assert_frame_equal(table.readable.drop(columns="source"), plain.readable)
 
 
 def test_the_smallest_gain_that_would_be_found_stands_in_the_caption():
     spread = {"stare": 0.01, "nsr": 0.03}
-    tests = TESTS.assign(sd=TESTS["variant"].map(spread), seeds=12)
-    caption = bench_table(**FRAMES | {"contrasts": tests}, settings=SETTINGS).caption
+    caption = bench(contrasts=TESTS.assign(sd=TESTS["variant"].map(spread), seeds=12)).caption
     each = TTestPower().solve_power(nobs=12, alpha=0.05 / 2, power=0.8)  # of a standard deviation, two rules
     low, high = 100 * each * 0.01, 100 * each * 0.03
     assert f"{(low + high) / 2:.1f} points, the median over the rules ({low:.1f} to {high:.1f})" in caption
@@ -102,33 +104,27 @@ def test_a_control_of_one_sign_has_a_column_of_its_own():
     key = (("method.control", "—", "permuted-batch-same-sign"),)
     arms = ARMS | {"nsr-same-sign": ArmVariation("nsr", "control", key, 50)}
     tests = pd.concat([TESTS, made.contrasts(pair("nsr", "nsr-same-sign", 0.01, "better"))])
-    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    table = bench_table(**FRAMES | {"contrasts": tests}, settings=settings)
+    table = bench(arms, contrasts=tests)
     assert table.readable.columns.tolist()[6:9] == ["Δ random", "Δ random, same sign", "Δ mean one"]
     assert table.readable["Δ random, same sign"].tolist() == ["+1.0 ± 2.0 ↑", "—"]
     assert "among its tokens with A > 0" in table.caption
-    assert "same sign" not in bench_table(**FRAMES, settings=SETTINGS).caption
+    assert "same sign" not in bench().caption
 
 
 def test_a_rule_by_another_denominator_keeps_the_tokens_of_the_first():
     differs = (("method.normaliser", "response", "batch_kept"),)
-    arms = ARMS | {"nsr": ArmVariation("stare", "normaliser", differs, 40)}
-    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    assert bench_table(**FRAMES, settings=settings).readable["A > 0"].tolist() == ["60.0", "60.0"]
     # as well where both are variants of a rule that the study does not run, and so stand beside the baseline
     other = (("method.selector", "grpo", "stare"), *differs)
-    arms = arms | {"nsr": ArmVariation("grpo", None, other, 39)}
-    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    assert bench_table(**FRAMES, settings=settings).readable["A > 0"].tolist() == ["60.0", "60.0"]
+    for arm in (ArmVariation("stare", "normaliser", differs, 40), ArmVariation("grpo", None, other, 39)):
+        assert bench(ARMS | {"nsr": arm}).readable["A > 0"].tolist() == ["60.0", "60.0"]
 
 
 def test_a_rule_with_an_advantage_of_its_own_was_not_measured_by_the_baseline_s():
     differs = (("method.selector", "grpo", "stare"), ("method.advantage", "—", "reward"))
-    arms = ARMS | {"stare": ArmVariation("grpo", None, differs, 39)}
-    settings = made.settings(variants=("grpo", *arms), baselines=("grpo",), arms=arms)
-    assert bench_table(**FRAMES, settings=settings).readable["A > 0"].tolist() == ["—", "—"]
+    found = bench(ARMS | {"stare": ArmVariation("grpo", None, differs, 39)})
+    assert found.readable["A > 0"].tolist() == ["—", "—"]
 
 
 def test_a_study_without_controls_is_no_bench():
-    table = bench_table(**FRAMES, settings=made.settings(variants=("grpo", "stare"), baselines=("grpo",)))
+    table = bench({"stare": ARMS["stare"]})
     assert table.readable.empty and "it is no bench" in table.caption

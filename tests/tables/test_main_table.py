@@ -1,11 +1,8 @@
-import synthetic
 import table_frames as made
 
 from ict_core.tables.main import main_table
 
 AVERAGE = "average"
-BENCHMARKS = [AVERAGE, *synthetic.BENCHMARKS]
-METRICS = {"pass@1": "pass@1", "pass@4": "pass@4", "total": "Total"}
 LEVEL = made.levels(
     ("tiny", "base", AVERAGE, "pass@1", 0.10, 0.08, 0.12),
     ("tiny", "grpo", AVERAGE, "pass@1", 0.20, 0.17, 0.23),
@@ -13,11 +10,11 @@ LEVEL = made.levels(
     ("tiny", "ict-10", AVERAGE, "pass@1", 0.30, 0.27, 0.33),
     ("tiny", "ict-10", "mini-word", "pass@1", 0.40, 0.30, 0.50),
 )
-SETTINGS = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
 
 
-def shown(levels=LEVEL, *contrasts):
-    return main_table(levels, made.contrasts(*contrasts), SETTINGS).readable.set_index("variant")
+def shown(*contrasts):
+    settings = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
+    return main_table(LEVEL, made.contrasts(*contrasts), settings).readable.set_index("variant")
 
 
 def test_cells_are_levels_with_half_their_interval():
@@ -29,7 +26,6 @@ def test_cells_are_levels_with_half_their_interval():
 
 def test_marks_are_the_verdicts_against_each_baseline():
     rows = shown(
-        LEVEL,
         made.contrast("ict-10", "stapo", verdict="worse", family="exploratory"),
         made.contrast("ict-10", "grpo", verdict="better", family="declared"),
         made.contrast("stapo", "grpo", verdict="equivalent"),
@@ -39,7 +35,6 @@ def test_marks_are_the_verdicts_against_each_baseline():
 
 def test_marks_speak_of_the_average_and_of_the_baselines_only():
     rows = shown(
-        LEVEL,
         made.contrast("ict-10", "grpo", verdict="better", benchmark="mini-word"),
         made.contrast("ict-10", "stapo", verdict="better", metric="pass@4"),
         made.contrast("ict-10", "random-10", verdict="better"),
