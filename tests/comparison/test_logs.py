@@ -72,9 +72,8 @@ def test_two_logs_of_one_model_are_its_runs_also_if_a_task_was_run_alone(tmp_pat
             lines = [json.dumps(row) for row in harness_lines("one")]
             (tmp_path / f"samples_{task}_{day}.jsonl").write_text("\n".join(lines))
     frame = read_runs([f"m={tmp_path}"], Wanted(metric="acc"))
-    assert frame.groupby(["run", "benchmark"]).size().to_dict() == {
-        (r, t): 24 for r in (0, 1) for t in ("products", "sums")
-    }
+    found = frame.groupby(["run", "benchmark"]).size().to_dict()
+    assert found == {(run, task): 24 for run in (0, 1) for task in ("products", "sums")}
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -85,7 +84,7 @@ def test_tables_name_model_run_problem_correct_and_a_cluster(tmp_path, suffix):
     table.to_csv(file, index=False) if suffix == "csv" else table.to_parquet(file)
     found = compare(read_runs([str(file)], Wanted(cluster="language")))
     assert found.differences["difference"].tolist() == [0.5]
-    with pytest.raises(UserError, match="no column family; allowed: model, problem, correct, run, language"):
+    with pytest.raises(UserError, match="column family; .* run, language"):
         read_runs([str(file)], Wanted(cluster="family"))
 
 
@@ -94,33 +93,30 @@ def broken(folder: Path, name: str, content: bytes) -> Path:
     return folder / name
 
 
-BAD = {
-    "no such file": lambda folder: folder / "absent",
-    "no log in this folder": lambda folder: folder,
-    "not a log that is known": lambda folder: broken(folder, "notes.txt", b"hello"),
-    "cannot be read as csv": lambda folder: broken(folder, "x.csv", b""),
-    "cannot be read as parquet": lambda folder: broken(folder, "x.parquet", b"PAR1"),
-    "line 1: not JSON": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"{"),
-    "line 1: not JSON: 'utf-8'": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b'{"\xff": 1}'),
-    "line 1: not JSON: maximum": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"[" * 100_000),
-    "a list of metrics": lambda folder: broken(
-        folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b'{"doc_id": 1, "metrics": 5}'
-    ),
-    "no samples": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b""),
-    "line 1: no sample": lambda folder: broken(folder, "samples_t_2026-01-01T00-00-00.0.jsonl", b"[]"),
-    "cannot be read as a finished log": lambda folder: broken(folder, "x.eval", b"PK"),
-    "no log of Inspect": lambda folder: broken(
-        folder, "x.json", b'{"version": 2, "status": "success", "eval": {}, "samples": []}'
-    ),
-    "no columns metric": lambda folder: broken(
-        folder, "details_t_2026-01-01T00-00-00.0.parquet", pd.DataFrame({"doc": [1]}).to_parquet()
-    ),
+SAMPLES = "samples_t_2026-01-01T00-00-00.0.jsonl"
+DETAILS = "details_t_2026-01-01T00-00-00.0.parquet"
+BAD = {  # a file's name and content, by what is said of it
+    "no such file": ("absent", None),
+    "no log in this folder": ("", None),
+    "not a log that is known": ("notes.txt", b"hello"),
+    "cannot be read as csv": ("x.csv", b""),
+    "cannot be read as parquet": ("x.parquet", b"PAR1"),
+    "line 1: not JSON": (SAMPLES, b"{"),
+    "line 1: not JSON: 'utf-8'": (SAMPLES, b'{"\xff": 1}'),
+    "line 1: not JSON: maximum": (SAMPLES, b"[" * 100_000),
+    "a list of metrics": (SAMPLES, b'{"doc_id": 1, "metrics": 5}'),
+    "no samples": (SAMPLES, b""),
+    "line 1: no sample": (SAMPLES, b"[]"),
+    "cannot be read as a finished log": ("x.eval", b"PK"),
+    "no log of Inspect": ("x.json", b'{"version": 2, "status": "success", "eval": {}, "samples": []}'),
+    "no columns metric": (DETAILS, pd.DataFrame({"doc": [1]}).to_parquet()),
 }
 
 
 @pytest.mark.parametrize("fault", BAD)
 def test_what_is_no_log_is_named(fault, tmp_path):
-    file = BAD[fault](tmp_path)
+    name, content = BAD[fault]
+    file = tmp_path / name if content is None else broken(tmp_path, name, content)
     with pytest.raises(UserError, match=fault) as error:
         read_runs([str(file)], Wanted())
     assert str(tmp_path) in str(error.value)
@@ -132,7 +128,7 @@ def test_what_is_no_log_is_named(fault, tmp_path):
 )
 def test_scores_that_are_none_or_several_are_refused(tmp_path, change, fault):
     rows = [harness_lines("one")[0] | change, harness_lines("one")[1]]
-    file = broken(tmp_path, "samples_t_2026-01-01T00-00-00.0.jsonl", "\n".join(map(json.dumps, rows)).encode())
+    file = broken(tmp_path, SAMPLES, "\n".join(map(json.dumps, rows)).encode())
     with pytest.raises(UserError, match=fault):
         read_runs([str(file)], Wanted(metric=None if "metrics" in change else "acc"))
 
@@ -157,9 +153,8 @@ def test_the_command_compares_writes_a_page_and_says_what_it_lacks(tmp_path, cap
     page = tmp_path / "page.html"
     assert main(["compare", str(HARNESS), "--metric", "acc", "--baseline", "two", "--json", "--page", str(page)]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert [row["baseline"] for row in told["differences"]] == ["two"] and page.read_text().startswith(
-        "<!doctype html>"
-    )
+    assert [row["baseline"] for row in told["differences"]] == ["two"]
+    assert page.read_text().startswith("<!doctype html>")
     (kept := tmp_path / "folder" / "kept").parent.mkdir()
     kept.write_text("")
     assert main(["compare", str(HARNESS), "--metric", "acc", "--page", str(kept.parent)]) == 2 and kept.is_file()

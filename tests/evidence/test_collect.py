@@ -56,7 +56,7 @@ def test_a_training_began_with_the_base_model_of_its_seed():
     ]
     check_chain(jobs)
     jobs[3]["base_sha256"] = "0" * 64
-    with pytest.raises(UserError, match="train: its base_sha256 is 0000"):
+    with pytest.raises(UserError, match="train: .*base_sha256 .*0000"):
         check_chain(jobs)
 
 
@@ -82,11 +82,8 @@ def test_one_row_a_problem_in_order_of_first_appearance(tmp_path):
     rows = [("q", 1, "wrong"), ("p", 0, "correct"), ("q", 0, "correct"), ("p", 1, "no_answer")]
     found = grades(*((problem, sample, status, "stop", 10 + sample) for problem, sample, status in rows))
     write_frame(score_grades(found, Cell("m", "v", 3)), tmp_path / "scores.parquet", SCORES)
-    scores = read_frame(tmp_path / "scores.parquet", SCORES)
-    assert scores[["problem", "seed", "n", "correct", "tokens"]].to_numpy().tolist() == [
-        ["q", 3, 2, 1, 21],
-        ["p", 3, 2, 1, 21],
-    ]
+    scores = read_frame(tmp_path / "scores.parquet", SCORES)[["problem", "seed", "n", "correct", "tokens"]]
+    assert scores.to_numpy().tolist() == [["q", 3, 2, 1, 21], ["p", 3, 2, 1, 21]]
     assert score_grades(grades(), Cell("m", "v", 3)).empty
 
 

@@ -95,18 +95,13 @@ FAULTS = {  # with the gates that fail
     "ends at 91": ({"base": BASES + 0.4, "grpo": np.full(6, 0.91) + NOISE / 10}, ["ceiling", "kept", "replica"]),
     "keeps 0.6": ({"random-10": BASES + 0.12 + NOISE[::-1] / 2}, ["kept"]),
     "keeps 0.8, at times": ({"random-10": BASES + np.array([0.4, 0.3, 0.01, 0.02, 0.2, 0.03])}, ["kept"]),
-    "does not gain": (
-        {"grpo": BASES + 4 * NOISE, "random-10": BASES + 0.1 + NOISE[::-1]},
-        ["gain", "kept", "replica"],
-    ),
+    "no gain": ({"grpo": BASES + 4 * NOISE, "random-10": BASES + 0.1 + NOISE[::-1]}, ["gain", "kept", "replica"]),
     "replica is noisy": ({"grpo-replica": BASES + 0.2 + 4 * NOISE[::-1]}, ["replica"]),
     "replica is the same run": ({"grpo-replica": GOOD["grpo"]}, ["replica"]),
     "oracle is not resolved": ({"oracle-decisions": BASES + 0.15 + 4 * NOISE}, ["oracle"]),
     "oracle loses": ({"oracle-decisions": BASES + 0.05 + NOISE / 2}, ["oracle"]),
 }
-
-
-REASONS = {"replica is the same run": ("replica", "same in every run"), "does not gain": ("kept", "not differ from 0")}
+REASONS = {"replica is the same run": ("replica", "same in every run"), "no gain": ("kept", "not differ from 0")}
 
 
 @pytest.mark.parametrize("name", FAULTS)

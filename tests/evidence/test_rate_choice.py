@@ -7,26 +7,17 @@ import pytest
 
 from ict_core.config.tuning import Tuning
 from ict_core.errors import UserError
-from ict_core.evidence.tuning import (
-    best_rate,
-    first_reward,
-    further,
-    last_reward,
-    mean_rewards,
-    remarks,
-    tried_in,
-    tuning_frame,
-)
+from ict_core.evidence import tuning
 from ict_core.store import records
 
 
 def test_rewards_are_of_the_last_quarter_of_the_steps_rounded_up_of_the_first_step_and_the_mean_over_seeds():
     log = pd.DataFrame({"step": [3, 0, 1, 2], "reward": [0.8, 0.1, 0.2, 0.4]})
-    assert (last_reward(log), first_reward(log)) == (0.8, 0.1)
+    assert (tuning.last_reward(log), tuning.first_reward(log)) == (0.8, 0.1)
     five = pd.DataFrame({"step": range(5), "reward": [0.0, 0.0, 0.0, 0.2, 0.6]})
-    assert last_reward(five) == pytest.approx(0.4)
+    assert tuning.last_reward(five) == pytest.approx(0.4)
     rewards = {"0.0001": {"900": 0.25, "901": 0.75}, "0.0003": {"900": 1.0, "901": 0.5}}
-    assert mean_rewards(rewards) == {1e-4: 0.5, 3e-4: 0.75}
+    assert tuning.mean_rewards(rewards) == {1e-4: 0.5, 3e-4: 0.75}
 
 
 @pytest.mark.parametrize(
@@ -40,9 +31,9 @@ def test_rewards_are_of_the_last_quarter_of_the_steps_rounded_up_of_the_first_st
     ],
 )
 def test_the_highest_reward_chooses(means, chosen):
-    assert best_rate(means, 3e-4) == chosen
+    assert tuning.best_rate(means, 3e-4) == chosen
     with pytest.raises(UserError, match="at no rate"):
-        best_rate({1e-4: math.nan, 3e-4: math.nan}, 3e-4)
+        tuning.best_rate({1e-4: math.nan, 3e-4: math.nan}, 3e-4)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +56,9 @@ def test_what_is_said_of_a_rate(rewards, chosen, said):
         ("m", "a", rate, 900 + seed, reward, rate == chosen) for rate, of in rates for seed, reward in enumerate(of)
     ]
     frame = pd.DataFrame(rows, columns=list(records.TUNING))
-    assert remarks(frame) == {("m", "a"): said}
+    assert tuning.remarks(frame) == {("m", "a"): said}
     without = frame[frame["rate"] > 0]  # where the base model's reward was not recorded
-    assert remarks(without) == {("m", "a"): said.split("gains")[0].rstrip("; ")}
+    assert tuning.remarks(without) == {("m", "a"): said.split("gains")[0].rstrip("; ")}
 
 
 GRID = Tuning(rates=(1e-4, 2e-4, 4e-4), seeds=(900, 901, 902, 903), extend=True, halving=True)
@@ -79,31 +70,32 @@ GRID = Tuning(rates=(1e-4, 2e-4, 4e-4), seeds=(900, 901, 902, 903), extend=True,
 )
 def test_the_grid_goes_on_beyond_an_edge_that_is_the_best_alone(of_rates, asked):
     rewards = {f"{rate:g}": {"900": reward} for rate, reward in zip(GRID.rates, of_rates, strict=True)}
-    assert further(GRID, rewards, 1, 2e-4) == [(rate, 900) for rate in asked]
+    assert tuning.further(GRID, rewards, 1, 2e-4) == [(rate, 900) for rate in asked]
 
 
 @pytest.mark.parametrize(("best", "asked"), [(4e-4, (8e-4, 1.6e-3)), (2e-4, ()), (1e-4, ())])
 def test_the_grid_goes_on_beyond_an_edge_that_is_the_best_of_all_seeds_if_nothing_was_tried_there(best, asked):
     rewards = {f"{rate:g}": dict.fromkeys(map(str, GRID.seeds), 0.5 * (rate == best)) for rate in GRID.rates}
     rewards |= {"5e-05": {"900": 0.1}, "2.5e-05": {"900": 0.1}}
-    assert further(GRID, rewards, 4, 2e-4) == [(rate, seed) for rate in asked for seed in GRID.seeds]
+    assert tuning.further(GRID, rewards, 4, 2e-4) == [(rate, seed) for rate in asked for seed in GRID.seeds]
 
 
 def test_the_better_half_of_the_rates_takes_more_seeds_each_time_and_only_these_may_be_chosen():
     rewards = {"0.0001": {"900": 0.1}, "0.0002": {"900": 0.3}, "0.0004": {"900": 0.2}, "0.0008": {"900": math.nan}}
-    assert further(GRID, rewards, 2, 2e-4) == [(2e-4, 901), (4e-4, 901)]  # that at 8e-4 diverged
+    assert tuning.further(GRID, rewards, 2, 2e-4) == [(2e-4, 901), (4e-4, 901)]  # that at 8e-4 diverged
     rewards["0.0002"]["901"], rewards["0.0004"]["901"] = 0.1, 0.5
-    assert further(GRID, rewards, 3, 2e-4) == [(4e-4, 902), (4e-4, 903)]
+    assert tuning.further(GRID, rewards, 3, 2e-4) == [(4e-4, 902), (4e-4, 903)]
     rewards["0.0004"] |= {"902": 0.2, "903": 0.3}
-    assert mean_rewards(rewards) == {4e-4: pytest.approx(0.3)}
-    assert best_rate(mean_rewards(rewards), 2e-4) == 4e-4
-    assert sorted(tried_in({"rewards": rewards}))[-1] == (8e-4, 900) and len(tried_in({"rewards": rewards})) == 8
+    assert tuning.mean_rewards(rewards) == {4e-4: pytest.approx(0.3)}
+    assert tuning.best_rate(tuning.mean_rewards(rewards), 2e-4) == 4e-4
+    tried = tuning.tried_in({"rewards": rewards})
+    assert max(tried) == (8e-4, 900) and len(tried) == 8
 
 
 def test_a_row_a_training(tmp_path):
     rewards = {"0.0001": {"900": 0.1, "901": 0.3}, "0.0003": {"900": 0.2, "901": 0.0}}
     job = {"model": "m", "variant": "grpo", "seed": 900, "stage": "tune", "rewards": rewards, "learning_rate": 1e-4}
-    frame = tuning_frame([job | {"base_rewards": {"900": 0.0, "901": 0.1}}, {"stage": "train"}])
+    frame = tuning.tuning_frame([job | {"base_rewards": {"900": 0.0, "901": 0.1}}, {"stage": "train"}])
     assert frame.values.tolist() == [
         ["m", "grpo", 0.0, 900, 0.0, False],
         ["m", "grpo", 0.0, 901, 0.1, False],
@@ -112,4 +104,4 @@ def test_a_row_a_training(tmp_path):
         ["m", "grpo", 3e-4, 900, 0.2, False],
         ["m", "grpo", 3e-4, 901, 0.0, False],
     ]
-    records.write_frame(tuning_frame([]), tmp_path / "none.parquet", records.TUNING)  # of a study without a tuning
+    records.write_frame(tuning.tuning_frame([]), tmp_path / "none.parquet", records.TUNING)  # nothing was tuned

@@ -1,5 +1,6 @@
 """Figures are drawn within matplotlib's settings, as `registry.draw` has it."""
 
+import figure_frames
 import pytest
 from matplotlib import rc_context
 
@@ -10,3 +11,9 @@ from ict_core.figures.panels import RC
 def settings_of_the_figures():
     with rc_context(RC):
         yield
+
+
+@pytest.fixture(scope="module")
+def frames():
+    """Of a study of two models, eight variants and three seeds."""
+    return figure_frames.whole_study()

@@ -32,10 +32,7 @@ ROWS = pd.DataFrame(
 
 def test_a_column_holds_the_updates_equal_and_one_the_rollouts():
     held = {name: set(rows["variant"]) for name, rows in panels(ROWS[ROWS["rule"] == "ict-10"]).items()}
-    assert held == {
-        "48 updates": {"ict-10", "ict-10-8x48"},
-        "1,536 prompts": {"ict-10", "ict-10-8x192"},
-    }
+    assert held == {"48 updates": {"ict-10", "ict-10-8x48"}, "1,536 prompts": {"ict-10", "ict-10-8x192"}}
 
 
 def test_a_line_a_rule_over_the_tokens_and_limits_where_there_are_any():

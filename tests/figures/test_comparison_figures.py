@@ -10,11 +10,6 @@ from ict_core.figures import forest, thresholds
 from ict_core.figures.panels import style
 
 
-@pytest.fixture(scope="module")
-def frames():
-    return figure_frames.whole_study()
-
-
 def dots(axis, variant):
     """The markers of a variant's runs."""
     return [x for x in axis.lines if x.get_marker() == style(variant).marker and x.get_color() == style(variant).colour]

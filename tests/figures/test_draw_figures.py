@@ -15,15 +15,8 @@ from ict_core.figures.panels import RC, style
 from ict_core.figures.registry import FIGURES, draw, figures_of, note
 from ict_core.statistics.schemas import statistics_of
 
-WITHOUT_LINES = (
-    "thresholds",
-    "purity",
-    "overlap",
-    "single_logit",
-    "ablations",
-    "bench",
-    "batches",
-)  # of the variants, in their colours
+# of the variants, in their colours
+WITHOUT_LINES = ("thresholds", "purity", "overlap", "single_logit", "ablations", "bench", "batches")
 
 
 def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores():
@@ -38,11 +31,6 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     validity["outcome"] = "failed"
     told = {name for name in FIGURES if "tiny (failed gate: replica): not testable here" in note(name, study)}
     assert told == {"forest", "ablations", "bench"}
-
-
-@pytest.fixture(scope="module")
-def frames():
-    return figure_frames.whole_study()
 
 
 @pytest.fixture(scope="module")

@@ -122,7 +122,7 @@ def test_any_damaged_file_is_told_whichever_rule_wrote_it(tmp_path):
     solutions = tmp_path / "data/solutions.parquet"
     write(solutions, "no Parquet")
     ((state, stage, note),) = beside(tmp_path)
-    assert (state, stage) == ("damaged", "") and note.startswith("data/solutions.parquet: not a readable Parquet file")
+    assert (state, stage) == ("damaged", "") and note.startswith("data/solutions.parquet: ")
     assert solutions.exists()
 
 
@@ -148,10 +148,7 @@ def test_a_job_waits_until_all_processes_of_an_earlier_one_have_ended(tmp_path):
     child = int(said(log, orphan))
     log.unlink()  # as Snakemake does before it starts the job again
     second = job(log, "print('at work', flush=True)")
-    assert (
-        said(log, second)
-        == f"waiting for another process that is at this job (fuser {log.with_suffix('.lock')} names it)"
-    )
+    assert f"(fuser {log.with_suffix('.lock')} names it)" in said(log, second)
     orphan.kill()
     orphan.wait()
     assert is_held(log) and second.poll() is None
@@ -174,8 +171,7 @@ def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(t
         process.send_signal(signal.Signals[end])
     process.wait(timeout=60)
     state, stage, note = of(tmp_path)
-    assert (state, stage) == ("failed" if end else "missing", "train")
-    assert note.startswith(told)
+    assert (state, stage) == ("failed" if end else "missing", "train") and note.startswith(told)
 
 
 def test_what_a_job_starts_does_not_wait_for_it_and_only_a_log_is_locked(tmp_path):
@@ -211,16 +207,9 @@ def test_stored_cells_and_later_ones_that_have_begun_are_listed(tmp_path):
 
 
 def test_the_page_is_a_table_with_a_header_and_totals():
-    reading = Reading("step", 12, 60, {"reward": 0.4321}, "8 s")
-    page = status_page(
-        [
-            Status(CELL, "done"),
-            Status(CELL, "running", "train", reading=reading),
-            Status(Cell("long", "grpo", 10), "failed", "train", "E"),
-            Status(None, "damaged", note="a: x"),
-        ]
-    )
-    assert page.splitlines() == [
+    running = Status(CELL, "running", "train", reading=Reading("step", 12, 60, {"reward": 0.4321}, "8 s"))
+    failed, damaged = Status(Cell("long", "grpo", 10), "failed", "train", "E"), Status(None, "damaged", note="a: x")
+    assert status_page([Status(CELL, "done"), running, failed, damaged]).splitlines() == [
         "cell               state    stage  step   reward  left  note",
         "m/ict-10/seed-3    done",
         "m/ict-10/seed-3    running  train  12/60  0.432   8 s",

@@ -59,5 +59,5 @@ def test_a_missing_token_is_told_before_any_set_is_read(mixed, monkeypatch):
     monkeypatch.setattr("ict_core.problems.published.load.get_token", lambda: None)
     monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: pytest.fail("something was downloaded"))
     gated = replace(mixed, train_sets={**mixed.train_sets, "gpqa": SETS["gpqa"]})
-    with pytest.raises(UserError, match="HF_TOKEN is not set"):
+    with pytest.raises(UserError, match="gated .*HF_TOKEN"):
         study_problems(gated, None)

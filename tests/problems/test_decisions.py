@@ -20,17 +20,9 @@ CHOICE = problem_of("Q: 12*3 has tens A<2 B<5 C<8 D more?\nA:")  # 36: B
 
 BY_HAND = {
     "direct, right": (CHAIN, " 47+38=85. 85*2=170. \\boxed{170}", "   ^  ^^^    ^ ^^^^"),
-    "worked, right": (
-        CHAIN,
-        " 47+38:7+8=15,4+3+1=8;85. 85*2=170. \\boxed{170}",
-        "   ^  ^    ^^       ^ ^^    ^ ^^^^",
-    ),
+    "worked": (CHAIN, " 47+38:7+8=15,4+3+1=8;85. 85*2=170. \\boxed{170}", "   ^  ^    ^^       ^ ^^    ^ ^^^^"),
     "a wrong result ends the reading": (CHAIN, " 47+38=86. 86*2=172. \\boxed{172}", "   ^  ^^^"),
-    "a wrong digit within a worked step": (
-        CHAIN,
-        " 47+38:7+8=14,4+3+1=8;84. 84*2=168. \\boxed{168}",
-        "   ^  ^    ^^       ^ ^^",
-    ),
+    "a wrong digit": (CHAIN, " 47+38:7+8=14,4+3+1=8;84. 84*2=168. \\boxed{168}", "   ^  ^    ^^       ^ ^^"),
     "a wrong operation": (CHAIN, " 47-38=9. 9*2=18. \\boxed{18}", "   ^  ^^"),
     "a wrong copy is no copy": (CHAIN, " 47+38=85. 84*2=168. \\boxed{168}", "   ^  ^^^   ^^ ^^^^"),
     "a wrong copy within a worked step": (CHAIN, " 47+38:7+9=16,4+3+1=8;86.", "   ^  ^  ^ ^^       ^ ^^"),
@@ -61,7 +53,7 @@ def test_a_problem_is_read_from_its_prompt(family, seed):
 
 @pytest.mark.parametrize("prompt", ["How many? 3+4", "Q: How many pens?\nA:", "Q: 3 and 4\nA:"])
 def test_another_prompt_has_no_known_steps(prompt):
-    with pytest.raises(ValueError, match="no prompt of the mini world"):
+    with pytest.raises(ValueError, match="no prompt"):
         problem_of(prompt)
 
 
