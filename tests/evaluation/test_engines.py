@@ -1,7 +1,6 @@
 """Both engines sample the model's own distribution, a completion depends on its own seed only, nothing falls back."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -33,12 +32,12 @@ def problems() -> pd.DataFrame:
 
 def test_what_an_engine_cannot_load_is_refused(tiny_checkpoint, tmp_path, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    with pytest.raises(UserError, match="'sglang' is unknown; allowed: vllm, transformers"):
+    with pytest.raises(UserError, match="'sglang' .*allowed: vllm, transformers"):
         load_engine("sglang", tiny_checkpoint, 160, 1, "float32")
     with pytest.raises(UserError, match="no safetensors weights"):
         load_engine("transformers", tmp_path, 160, 1, "float32")
     for name in ("transformers", "vllm"):
-        with pytest.raises(UserError, match="bfloat16 needs a GPU.* state dtype: float32"):
+        with pytest.raises(UserError, match="bfloat16 .*GPU.* dtype: float32"):
             load_engine(name, tiny_checkpoint, 160, 1, "bfloat16")
 
 
@@ -48,7 +47,7 @@ def test_a_size_of_heads_that_vllm_lacks_on_the_cpu_is_one_clear_error(tiny_chec
     shutil.copytree(tiny_checkpoint, tmp_path / "odd")
     config = json.loads((tmp_path / "odd/config.json").read_text())
     (tmp_path / "odd/config.json").write_text(json.dumps(config | {"head_dim": 16}))
-    with pytest.raises(UserError, match=r"config\.json: heads of 16.* allowed: 32, 64.*transformers"):
+    with pytest.raises(UserError, match=r"config\.json: .* 16.* allowed: 32, 64.*transformers"):
         load_engine("vllm", tmp_path / "odd", 160, 1, "float32")
 
 
@@ -111,20 +110,16 @@ def test_samples_follow_the_model_and_log_probs_are_its_own(engine, tiny_checkpo
     prompt = problems["prompt"].iloc[0]
     ids = tokenizer(prompt, return_tensors="pt")
     with torch.no_grad():
-        log_probs = torch.log_softmax(model(**ids).logits[0, -1].double() / 0.9, -1)
+        log_probs = torch.log_softmax(model(**ids).logits[0, -1].double() / 0.9, -1).numpy()
     draws = engine.sample([Request(prompt, seed) for seed in range(1500)], Sampling(0.9, 1.0, 1, (0,)))
     assert {d.finish_reason for d in draws} <= {"stop", "length"}
     found = np.sort([d.logprob for d in draws])
-    nearest = np.abs(found[:, None] - log_probs.numpy()[None]).min(1)
+    nearest = np.abs(found[:, None] - log_probs[None]).min(1)
     assert nearest.max() < 1e-4
     # group tokens by probability into ten bins of about equal mass
-    order = np.argsort(log_probs.numpy())
-    edges = log_probs.numpy()[order][
-        np.searchsorted(np.cumsum(np.exp(log_probs.numpy()[order])), np.arange(0.1, 1, 0.1))
-    ]
-    expected = np.bincount(
-        np.digitize(log_probs.numpy(), edges + 1e-6), weights=np.exp(log_probs.numpy()), minlength=10
-    )
+    rising = np.sort(log_probs)
+    edges = rising[np.searchsorted(np.cumsum(np.exp(rising)), np.arange(0.1, 1, 0.1))]
+    expected = np.bincount(np.digitize(log_probs, edges + 1e-6), weights=np.exp(log_probs), minlength=10)
     observed = np.bincount(np.digitize(found, edges + 1e-6), minlength=10)
     statistic = ((observed - 1500 * expected) ** 2 / (1500 * expected)).sum()
     assert statistic < chi2.ppf(0.9999, 9)
@@ -166,4 +161,4 @@ def test_vllm_is_never_imported_for_the_other_engine(tiny_checkpoint):
         f"load_engine('transformers', Path({str(tiny_checkpoint)!r}), 160, 1, 'float32');"
         "sys.exit('vllm' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", script], env=os.environ, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
