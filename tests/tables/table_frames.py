@@ -1,6 +1,5 @@
 """Frames for the tables: a synthetic study through the real statistics, and rows made by hand."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import figure_frames
@@ -13,20 +12,16 @@ from ict_core.statistics.analysis import analyse
 from ict_core.statistics.contrasts import Comparisons
 from ict_core.statistics.ranks import rank_frame
 from ict_core.statistics.schemas import SHARED_RATE, STATISTICS
+from ict_core.store.layout import REPOSITORY
 from ict_core.store.records import CONTAMINATION, NEAR_DUPLICATES, STUDY_SHADOW, STUDY_TOKENS, TUNING
 from ict_core.tables.paper import read_paper
 from ict_core.tables.registry import INPUTS
 
 NAN = float("nan")
 LEVELS, CONTRASTS = STATISTICS["levels"], STATISTICS["contrasts"]
-PAPER = read_paper(Path(__file__).parents[2] / "configs" / "paper.yaml")
-MIRRORS = dict(
-    zip(
-        synthetic.BENCHMARKS,
-        ["GSM8K", "MATH-500", "MMLU-STEM", "GPQA", "AIME 2023", "AIME 2024", "AIME 2025"],
-        strict=True,
-    )
-)
+PAPER = read_paper(REPOSITORY / "configs" / "paper.yaml")
+NAMES = ["GSM8K", "MATH-500", "MMLU-STEM", "GPQA", "AIME 2023", "AIME 2024", "AIME 2025"]
+MIRRORS = dict(zip(synthetic.BENCHMARKS, NAMES, strict=True))
 ARMS = {
     "ict-20": ArmVariation("ict-10", "percent", (("method.percent", "10", "20"),), 50),
     "random-10": ArmVariation("ict-10", "score", (("method.score", "js", "random"),), 50),
@@ -61,14 +56,7 @@ def contamination(benchmarks):
 def near_duplicates(count=12):
     """A frame of records.NEAR_DUPLICATES: problems of one benchmark, the nearest first, every other answer the same."""
     rows = [
-        (
-            "mini-symbolic",
-            f"test/algebra/{i}.json",
-            "train",
-            f"train-{i:05d}",
-            1 - i / 100,
-            ("no", "yes")[i % 2],
-        )
+        ("mini-symbolic", f"test/algebra/{i}.json", "train", f"train-{i:05d}", 1 - i / 100, ("no", "yes")[i % 2])
         for i in range(count)
     ]
     return pd.DataFrame(rows, columns=list(NEAR_DUPLICATES))
@@ -145,15 +133,8 @@ def levels(*rows):
 def contrast(variant, baseline, metric="pass@1", model="tiny", benchmark="average", **values):
     """One row of schemas.CONTRASTS; what is not given is NaN."""
     row = dict.fromkeys(CONTRASTS, NAN) | {"model": model, "variant": variant, "baseline": baseline}
-    row |= {
-        "benchmark": benchmark,
-        "metric": metric,
-        "family": "exploratory",
-        "question": "",
-        "seeds": 3,
-        "test": "paired t",
-    }
-    return row | {"verdict": "none seen"} | values
+    row |= {"benchmark": benchmark, "metric": metric, "family": "exploratory", "question": "", "seeds": 3}
+    return row | {"test": "paired t", "verdict": "none seen"} | values
 
 
 def contrasts(*rows):

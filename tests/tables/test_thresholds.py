@@ -1,27 +1,24 @@
-from pathlib import Path
-
 import pytest
 import table_frames as made
 
 from ict_core.evidence.stored import Stored
+from ict_core.store.layout import REPOSITORY
 from ict_core.tables.thresholds import thresholds_table
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
-    ("study", "absent"), [("rules", {"mastered-99", "nat-50"}), ("mini-ablations", {"ict-10-w20"})]
+    ("study", "absent", "shares"),
+    [
+        ("rules", {"mastered-99", "nat-50"}, {"ict-10": 10, "random-50": 50}),
+        ("mini-ablations", {"ict-10-w20"}, {"ict-50": 50, "frequent-90": 90, "kl-10": 10}),
+    ],
 )
-def test_a_stored_study_tells_the_share_of_the_rules_that_have_one(study, absent):
-    settings = Stored(REPOSITORY / "results" / "reference" / study).settings
-    kept = settings.kept
-    assert absent <= set(settings.variants) and not absent & set(kept)
-    shares = {
-        "rules": {"ict-10": 10, "random-50": 50},
-        "mini-ablations": {"ict-50": 50, "frequent-90": 90, "kl-10": 10},
-    }
-    assert {variant: kept[variant] for variant in shares[study]} == shares[study]
-    shadow = Stored(REPOSITORY / "results" / "reference" / study).frame("shadow")
+def test_a_stored_study_tells_the_share_of_the_rules_that_have_one(study, absent, shares):
+    stored = Stored(REPOSITORY / "results" / "reference" / study)
+    kept = stored.settings.kept
+    assert absent <= set(stored.settings.variants) and not absent & set(kept)
+    assert {variant: kept[variant] for variant in shares} == shares
+    shadow = stored.frame("shadow")
     for variant in set(kept) & set(shadow["rule"]):  # rounded up in a short response
         own = shadow.loc[(shadow["rule"] == variant) & (shadow["variant"] == "grpo"), "kept_share"]
         assert 100 * own.mean() == pytest.approx(kept[variant], abs=3), variant

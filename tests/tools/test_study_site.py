@@ -14,9 +14,12 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("site") / "made"
-    assert main(["site", "mini-again", str(out)]) == 0
-    return out
+    """A stored study's, which is found from any folder."""
+    folder = tmp_path_factory.mktemp("site")
+    with pytest.MonkeyPatch.context() as elsewhere:
+        elsewhere.chdir(folder)
+        assert main(["site", "mini-again", "made"]) == 0
+    return folder / "made"
 
 
 def test_the_index_links_every_page_and_every_page_the_index(site):
@@ -46,29 +49,18 @@ def test_the_pages_have_the_studys_numbers_and_figures(site):
     )
 
 
-def test_token_pages_are_taken_over_with_their_folders(tmp_path, monkeypatch):
+def test_an_answer_alone_has_an_index_and_token_pages_are_taken_over_with_their_folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cell = tmp_path / "results" / "own" / "m" / "ict-10" / "seed-0"
     cell.mkdir(parents=True)
-    (tmp_path / "results" / "own" / "answer.md").write_text("Yes.\n")
+    (tmp_path / "results" / "own" / "answer.md").write_text("Yes, it does.\n")
+    assert main(["site", "own", "alone"]) == 0
+    assert "Yes, it does." in (tmp_path / "alone" / "index.html").read_text()
     (cell / "tokens.html").write_text("<html><body class='x'>tokens</body></html>")
     assert main(["site", "own", "out"]) == 0
     copied = (tmp_path / "out" / "m" / "ict-10" / "seed-0" / "tokens.html").read_text()
     assert 'href="../../../index.html"' in copied and "tokens" in copied
     assert "m/ict-10/seed-0/tokens.html" in (tmp_path / "out" / "index.html").read_text()
-
-
-def test_a_study_with_an_answer_alone_has_an_index(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "results" / "own").mkdir(parents=True)
-    (tmp_path / "results" / "own" / "answer.md").write_text("Yes, it does.\n")
-    assert main(["site", "own", "out"]) == 0
-    assert "Yes, it does." in (tmp_path / "out" / "index.html").read_text()
-
-
-def test_the_stored_study_is_found_from_any_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert main(["site", "mini-again-2", "out"]) == 0 and (tmp_path / "out/index.html").exists()
 
 
 def test_a_folder_that_exists_and_a_study_without_pages_are_refused(tmp_path, capsys, site):
