@@ -100,12 +100,6 @@ def test_a_posterior_is_beta_for_single_samples_and_brute_force_agrees_for_more(
     assert credible_interval(n, right) == pytest.approx(wanted, abs=0.01)
 
 
-def test_runs_without_a_common_number_are_compared_over_problems():
-    frame = pd.concat([answers(a="0101", b="0111").assign(run=r) for r in (0, 1)])
-    frame.loc[frame["model"] == "b", "run"] += 2
-    assert compare(frame).differences["over"].tolist() == ["problems"]
-
-
 def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
     runs = pd.concat([answers(a="0101", b="0111" if r % 2 else "1101").assign(run=r) for r in range(6)])
     left = (runs["model"] == "a") & (runs["run"] > 3) | (runs["model"] == "b") & (runs["run"] < 2)
@@ -151,14 +145,10 @@ def test_bad_answers_are_named(fault):
 
 
 def test_an_unknown_baseline_and_a_margin_out_of_range_are_refused():
-    frame = answers(a="01", b="11")
-    for options, fault in (
-        ({"baseline": "c"}, "allowed: a, b"),
-        ({"margin_points": 0.0}, "above 0"),
-        ({"power": 1.0}, "power"),
-    ):
+    bad = {"baseline": ("c", "allowed: a, b"), "margin_points": (0.0, "above 0"), "power": (1.0, "power")}
+    for option, (value, fault) in bad.items():
         with pytest.raises(UserError, match=fault):
-            compare(frame, **options)
+            compare(answers(a="01", b="11"), **{option: value})
 
 
 def test_text_json_and_page_have_every_number_and_the_page_stands_alone():

@@ -48,9 +48,8 @@ def test_counts_and_pairs_by_hand():
         [
             problems("mmlu-stem", ("a", "find X", "A", options), ("a-2", "Find x!", "A", options)),
             problems("mmlu-stem", ("b", "find X", "B", options[::-1]), ("c", "Find y", "A", options)),
-            problems(
-                "gsm8k", ("d", LONG.upper(), "42"), ("e", LONG.replace("12", "1"), "31"), ("f", "What is 2?", "2")
-            ),
+            problems("gsm8k", ("d", LONG.upper(), "42"), ("e", LONG.replace("12", "1"), "31")),
+            problems("gsm8k", ("f", "What is 2?", "2")),
             problems("math-500", ("g", "What is 2 - 2?", "0"), ("h", "What is 5 + 5?", "10")),
         ],
         ignore_index=True,
@@ -135,7 +134,6 @@ def real():
 
 @pytest.mark.long
 @real_rows
-@pytest.mark.slow
 def test_the_real_rows(real):
     """The figures of docs/contamination.md.
 

@@ -26,6 +26,7 @@ TOKEN = "hf_madeUpForThisTest"
 GSM8K = [{"question": f"How many is {n}?", "answer": f"It is <<{n}={n}>>{n}.\n#### {n:,}"} for n in (7, 1234, 15)]
 ITEMS = sorted(gsm8k.read(row) for row in GSM8K)
 PLACE = "openai/gsm8k/main/test"
+FILE = "configs/benchmarks/gsm8k.yaml"
 
 
 @pytest.fixture
@@ -80,8 +81,8 @@ def test_the_last_box_is_the_answer_of_math(solution, answer):
 
 def test_rows_of_each_aime():
     url = "https://made.up/index.php/2023_AIME_II_Problems/Problem_7"
-    hub = aime_23.read({"url": url, "problem": "P", "answer": "012"})
-    assert hub == aime_23.read({"id": "2023-II-7", "problem": "P", "answer": "12"}) == Item("2023-II-7", "P", "12")
+    for stated_as in ({"url": url, "answer": "012"}, {"id": "2023-II-7", "answer": "12"}):
+        assert aime_23.read({"problem": "P", **stated_as}) == Item("2023-II-7", "P", "12")
     assert aime_23.read({"url": url.replace("2023", "2022"), "problem": "P", "answer": "1"}) is None
     with pytest.raises(ValueError, match="does not end"):
         aime_23.read({"url": url + "x", "problem": "P", "answer": "1"})
@@ -100,7 +101,7 @@ def test_a_row_of_mmlu_has_four_options_and_may_stand_twice(tmp_path, no_hub):
     published = stated("mmlu-stem", [item, item._replace(id=f"{item.id}-2")])
     assert list(load_problems(published, tmp_path, 0)["problem"]) == [item.id, f"{item.id}-2"]
     write_rows(tmp_path, "TIGER-Lab/MMLU-STEM/default/test", [row, row | {"answer": 2}])
-    assert f"two different rows have the id '{item.id}'" in message(published, tmp_path)
+    assert f"rows have the id '{item.id}'" in message(published, tmp_path)
 
 
 def test_the_order_of_gpqas_options_comes_from_the_record_and_is_balanced():
@@ -127,7 +128,7 @@ def test_a_prompt_is_filled_in_one_pass_and_its_parts_are_kept(question, tmp_pat
     assert (problem["question"], tuple(json.loads(problem["options"]))) == (question.strip(), options)
     lines = "\n".join(f"{letter}) {choice}" for letter, choice in zip("ABCD", options, strict=True))
     assert problem["prompt"].startswith(f"{question.strip()}\n\n{lines}\n\nAnswer with")
-    assert problem["prompt"].endswith("output the final answer within \\boxed{}.")
+    assert problem["prompt"].endswith(" within \\boxed{}.")
 
 
 def test_the_hash_is_of_the_content_alone(tmp_path, no_hub):
@@ -142,16 +143,15 @@ def test_changed_and_missing_rows_are_named(tmp_path, no_hub):
     changed = [{**GSM8K[0], "answer": "#### 8"}, *GSM8K[1:]]
     write_rows(tmp_path, PLACE, changed)
     error, found = message(published, tmp_path), stated("gsm8k", [gsm8k.read(row) for row in changed]).sha256
-    assert error.startswith("configs/benchmarks/gsm8k.yaml: sha256: ")
-    assert published.sha256 in error and found in error and "was changed" in error
+    assert error.startswith(f"{FILE}: sha256: ") and published.sha256 in error and found in error
     write_rows(tmp_path, PLACE, GSM8K[1:])
-    assert "rows: 3 stated" in (error := message(published, tmp_path)) and "has 2; the set was changed" in error
+    assert "rows: 3 stated" in (error := message(published, tmp_path)) and "has 2; " in error
 
 
 def test_a_broken_mirror_is_named(tmp_path, no_hub):
     published = stated("gsm8k", ITEMS)
     assert "nowhere is no folder" in message(published, tmp_path / "nowhere")
-    assert f"the mirror has no file {tmp_path}/{PLACE}.jsonl" in message(published, tmp_path)
+    assert f"no file {tmp_path}/{PLACE}.jsonl" in message(published, tmp_path)
     write_rows(tmp_path, PLACE, [{"question": "Q"}])
     assert "columns: answer not in" in message(published, tmp_path)
     write_rows(tmp_path, PLACE, [GSM8K[0], {"question": "Q", "answer": "5"}])
@@ -162,12 +162,12 @@ def test_a_broken_mirror_is_named(tmp_path, no_hub):
 
 def test_an_answer_type_that_the_reader_does_not_give_is_named(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, GSM8K)
-    assert "answer_type: choice does not fit" in message(stated("gsm8k", ITEMS, answer_type="choice"), tmp_path)
+    assert "answer_type: choice " in message(stated("gsm8k", ITEMS, answer_type="choice"), tmp_path)
 
 
 def test_a_gated_set_needs_a_token_before_anything_is_downloaded(no_hub):
     error = message(SETS["gpqa"], None)
-    assert "HF_TOKEN is not set" in error and "https://huggingface.co/datasets/Idavidrein/gpqa" in error
+    assert "gated" in error and "HF_TOKEN" in error and f"/datasets/{SETS['gpqa'].hub}" in error
 
 
 def test_a_hub_that_is_not_reached_is_tried_once_and_what_stands_for_it_is_named(no_hub, monkeypatch):
@@ -218,16 +218,16 @@ def test_short_problems_have_one_or_two_marked_steps(steps, read):
 
 def test_a_worked_solution_loses_its_marks_and_boxes_its_answer(tmp_path):
     row = {"question": "How many?", "answer": "He has 48/2 = <<48/2=24>>24.\nIn all 1,024 of <<a>>them.\n#### 1,024"}
-    assert gsm8k.solution(row) == ("He has 48/2 = 24.\nIn all 1,024 of them.\nThe final answer is \\boxed{1024}.")
+    assert gsm8k.solution(row) == "He has 48/2 = 24.\nIn all 1,024 of them.\nThe final answer is \\boxed{1024}."
     write_rows(tmp_path, PLACE, [*GSM8K, GSM8K[0]])
     twice = gsm8k.read(GSM8K[0])
     found = load_solutions(stated("gsm8k", [*ITEMS, twice._replace(id=f"{twice.id}-2")]), tmp_path)
     assert list(found["problem"]) == [item.id for item in ITEMS]  # one that stands there twice, once
     first = found.set_index("problem").loc[gsm8k.read(GSM8K[1]).id]
-    assert first["prompt"].startswith("How many is 1234? Let's think")
+    assert first["prompt"].startswith("How many is 1234? ")
     assert first["completion"] == "It is 1234.\nThe final answer is \\boxed{1234}."
 
 
 def test_a_set_without_worked_solutions_is_refused(tmp_path):
-    with pytest.raises(UserError, match="reader: aime-24 gives no worked solutions.* allowed: gsm8k, gsm8k-short"):
+    with pytest.raises(UserError, match="reader: aime-24 .* allowed: gsm8k, gsm8k-short"):
         load_solutions(SETS["aime-24"], tmp_path)
