@@ -41,16 +41,8 @@ TOKENS = (
     18446744073709551616 1000000000000000 3.0 0.5 '8' '' text [] {} [[]] [1,[2]] {a:1} [a,a] [0,0] [null] [1,x,1.5]
     ../../etc/passwd /etc/passwd ../configs a/../b . .. -rf $(id) "a\\0b" "a\\nb" "\\e[31m" "\\u202e" mini grpo base
     ict-10@0.001 é 漢字 😀 2001-01-01 {question} '{question}{options}' *a % @ ` | >-""".split(),  # noqa: SIM905 - shorter
-    *(
-        "",
-        "' '",
-        "!!int x",
-        "!!bool x",
-        "!!timestamp x",
-        "!!binary x",
-        "!!set {a}",
-        "!!python/object/apply:os.getpid []",
-    ),
+    *("", "' '", "!!int x", "!!bool x", "!!timestamp x", "!!binary x", "!!set {a}"),
+    "!!python/object/apply:os.getpid []",
     *("!x 1", "!!str 5", "&a [*a]", "&a 1", "{<<: {a: 1}}", "{? [1] : 2}", "{1: 2}", "{a: 1, a: 2}", "- 1", "a: 1"),
     *("\t", "9" * 400, "0x" + "f" * 99, "x" * 5000, "[" * 20_000, "{a: " * 20_000, f"[{'1, ' * 40_000}]"),
     *(f"[{', '.join(map(str, range(2000)))}]", f"[{', '.join(f'm{i}' for i in range(9000))}]"),
@@ -96,16 +88,8 @@ def _of_lines(content: bytes, draw: random.Random) -> bytes:
     """A line away, twice, elsewhere, indented; or one more."""
     lines = content.splitlines(keepends=True) or [b""]
     at, to = draw.randrange(len(lines)), draw.randrange(len(lines))
-    more = [
-        b"a: 1\n",
-        b"  b: 2\n",
-        b"---\n",
-        b"...\n",
-        b"%YAML 1.1\n---\n",
-        b"\t- 1\n",
-        b"<<: *a\n",
-        b"a: " + b"[" * 20_000,
-    ]
+    more = [b"a: 1\n", b"  b: 2\n", b"---\n", b"...\n", b"%YAML 1.1\n---\n", b"\t- 1\n", b"<<: *a\n"]
+    more.append(b"a: " + b"[" * 20_000)
     made = {
         "away": lines[:at] + lines[at + 1 :],
         "twice": lines[: at + 1] + lines[at:],

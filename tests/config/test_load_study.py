@@ -132,9 +132,8 @@ def test_cells_are_the_grid_in_its_order(configs):
 
 def test_trainings_of_a_seed_begin_with_one_base_model_whatever_the_method(configs):
     study = load(configs)
-    assert {study.base_of(cell) for cell in study.cells() if cell.seed == 2} == {
-        Cell(model, "base", 2) for model in ("mini-s", "mini-m")
-    }
+    bases = {study.base_of(cell) for cell in study.cells() if cell.seed == 2}
+    assert bases == {Cell(model, "base", 2) for model in ("mini-s", "mini-m")}
     seeds = [study.base_model(base).pretraining.seed for base in study.base_cells() if base.model == "mini-s"]
     assert seeds[0] == 0 and len(set(seeds)) == 3
     assert study.resolve(Cell("mini-s", "grpo", 2))["model"]["pretraining"]["seed"] == seeds[-1]
@@ -150,16 +149,10 @@ TUNED = "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900, 901], shared_rate: true}
 
 def test_every_variant_is_tuned_by_the_same_trainings_whose_seeds_and_base_models_nothing_else_has(configs):
     plain, study = load(configs), edited(configs, MINI, "baselines:", TUNED)
-    tuning = study.tuning_cells()
-    arms = {(cell.model, cell.variant) for cell in study.cells()}
-    assert len(tuning) == len(set(tuning)) == len(arms) * 2 * 2
-    per_arm = {
-        arm: {(c.variant.split("@")[1], c.seed) for c in tuning if (c.model, c.variant.split("@")[0]) == arm}
-        for arm in arms
-    }
-    assert all(
-        of_arm == {(rate, seed) for rate in ("0.0001", "0.0003") for seed in (900, 901)} for of_arm in per_arm.values()
-    )
+    tuning, arms = study.tuning_cells(), {(cell.model, cell.variant) for cell in study.cells()}
+    trainings = [(rate, seed) for rate in ("0.0001", "0.0003") for seed in (900, 901)]
+    assert set(tuning) == {Cell(model, f"{of}@{rate}", seed) for model, of in arms for rate, seed in trainings}
+    assert len(tuning) == len(arms) * len(trainings)
     assert not {cell.seed for cell in tuning} & {cell.seed for cell in study.evaluated_cells()}
     assert not set(study.base_cells(tuning)) & set(study.base_cells([*study.cells(), *study.shared_rate_cells()]))
     assert plain.tuning_cells() == plain.shared_rate_cells() == plain.tuned_arms() == []
@@ -359,17 +352,12 @@ def test_a_group_size_of_its_own_makes_as_many_rollouts_a_step(configs):
     assert shared == study.training_of("mini-s") == study.training
 
 
-def test_a_replica_draws_other_numbers_and_all_else_is_equal(configs):
-    study = varied(configs, "replica", 1)
-    same, other = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
-    assert training_seed(study, same) == 1 != training_seed(study, other)
+@pytest.mark.parametrize(("replica", "same"), [(1, False), (0, True)])
+def test_a_replica_draws_other_numbers_and_a_rerun_the_same_and_all_else_is_equal(configs, replica, same):
+    study = varied(configs, "replica", replica)
+    first, other = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
+    assert training_seed(study, first) == 1 and (training_seed(study, other) == 1) == same
     assert study.methods["ict-20"].parameters() == study.methods["ict-10"].parameters()
-
-
-def test_a_rerun_draws_the_same_numbers_under_another_name(configs):
-    study = varied(configs, "replica", 0)
-    same, again = Cell("mini-s", "ict-10", 1), Cell("mini-s", "ict-20", 1)
-    assert training_seed(study, same) == training_seed(study, again) == 1
     assert [key for key, *_ in study.compare("ict-10", "ict-20").different] == ["method.replica"]
 
 

@@ -66,10 +66,5 @@ SETS = st.lists(st.frozensets(st.sampled_from("abcdefgh"), min_size=1), max_size
 @pytest.mark.slow
 @given(SETS, SETS, st.sampled_from([0.3, 0.5, 2 / 3, 0.75, SIMILAR, 1.0]))
 def test_no_pair_is_missed_and_none_is_made_up(left, right, bound):
-    expected = [
-        (i, j, len(a & b) / len(a | b))
-        for i, a in enumerate(left)
-        for j, b in enumerate(right)
-        if len(a & b) / len(a | b) >= bound
-    ]
-    assert similar_pairs(left, right, bound) == expected
+    shares = [(i, j, len(a & b) / len(a | b)) for i, a in enumerate(left) for j, b in enumerate(right)]
+    assert similar_pairs(left, right, bound) == [pair for pair in shares if pair[2] >= bound]

@@ -24,12 +24,8 @@ def log(seeds=(0,), **columns) -> pd.DataFrame:
 LOG = log()
 
 
-def values(quantity, frame, log_frame=LOG):
-    return run_quantities([quantity], ["ict-10"], log_frame, frame)["value"].tolist()
-
-
 def value(quantity, frame, log_frame=LOG):
-    (found,) = values(quantity, frame, log_frame)
+    (found,) = run_quantities([quantity], ["ict-10"], log_frame, frame)["value"]
     return found
 
 
