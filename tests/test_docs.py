@@ -1,7 +1,6 @@
-"""What the documents name is there: targets, subcommands, files, variants; and they say one version."""
+"""What the documents name is there: targets, subcommands, files, variants."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,6 @@ from subcommands import SUBCOMMANDS
 COMMANDS = [*PAGES, ROOT / ".github/workflows/ci.yml", ROOT / ".ci/run", ROOT / ".pre-commit-config.yaml"]
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 ENDINGS = "py|md|yaml|yml|smk|sh|css|js|ipynb|toml|cff|lock|in|txt"
-
-
-def load(file: str) -> dict:
-    return yaml.safe_load((ROOT / file).read_text())
 
 
 def code(page: Path) -> list[str]:
@@ -44,12 +39,8 @@ def test_every_file_named_is_there(page):
     assert shown | links, "the page names files, and none was found"
     made = {word for word in shown if word.startswith("results/") and "reference" not in word}
     gone = [word for word in sorted((shown | links) - made) if not found(word, page)]
-    assert [word for word in gone if word not in page_makes(page)] == []
-
-
-def page_makes(page: Path) -> set[str]:
-    """The files that a page's own commands make."""
-    return set(re.findall(r"> ([\w./-]+)", page.read_text(encoding="utf-8")))
+    own = set(re.findall(r"> ([\w./-]+)", page.read_text(encoding="utf-8")))  # that a page's own commands make
+    assert [word for word in gone if word not in own] == []
 
 
 def found(word: str, page: Path) -> bool:
@@ -62,14 +53,8 @@ def found(word: str, page: Path) -> bool:
 def test_every_variant_is_in_the_pages_of_methods():
     pages = "".join((ROOT / "docs" / page).read_text() for page in ("methods.md", "rules.md"))
     spans = set(re.findall(r"`([\w.-]+)`", pages))
-    methods = {file.stem: load(f"configs/methods/{file.name}") for file in (ROOT / "configs/methods").glob("*.yaml")}
+    methods = {file.stem: yaml.safe_load(file.read_text()) for file in (ROOT / "configs/methods").glob("*.yaml")}
     variants = {name for name, keys in methods.items() if not {"control", "batch"} & set(keys)}  # which are named alike
     assert variants - spans == set(), "docs/methods.md and docs/rules.md have no row for them"
     like_variants = {s for s in spans if re.fullmatch(r"(ict|entropy|stapo|grpo|random|renyi|kl|tv)-\w[\w-]*", s)}
     assert like_variants - set(methods) == set()
-
-
-def test_the_version_is_said_alike():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert load("CITATION.cff")["version"] == version
-    assert re.search(r"^## \[(\d.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == version

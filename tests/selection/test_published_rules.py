@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from statistics import fmean, pvariance
 from typing import NamedTuple
 
@@ -16,10 +15,11 @@ from hypothesis import strategies as st
 from ict_core.config.method_files import load_methods
 from ict_core.selection.base import Rule, TokenBatch
 from ict_core.selection.registry import SELECTORS
+from ict_core.store import layout
 from ict_core.store.token_scores import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
-METHODS = load_methods(Path(__file__).resolve().parents[2] / "configs/methods")
+METHODS = load_methods(layout.METHODS)
 SIZE = 4  # of a group
 
 
@@ -206,7 +206,7 @@ ORACLES = {
 }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10_000), certain=st.booleans())
 @pytest.mark.parametrize("variant", ORACLES)
 def test_a_rule_is_its_formula_token_by_token(variant, seed, certain):
@@ -341,7 +341,7 @@ def test_one_over_the_probability_is_unbiased():
 # --- controls
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 @pytest.mark.parametrize("variant", [v for v, m in METHODS.items() if m.control and m.control != "mean-one"])
 def test_a_permuted_control_has_the_same_weights_in_its_scope(variant, seed):

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,11 +13,11 @@ from scipy.special import rel_entr, softmax
 from ict_core.config.method_files import load_method
 from ict_core.selection.base import Rule, TokenBatch
 from ict_core.selection.registry import SELECTORS
+from ict_core.store.layout import METHODS
 from ict_core.tokens.head import Head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.choice import Choice
 
-METHODS = Path(__file__).resolve().parents[2] / "configs/methods"
 READINGS = ("mean-all", "mean-uniform", "padded", "ties", "literal")
 SIZE, VOCABULARY = 4, 11
 
@@ -100,7 +99,7 @@ def edge(u: np.ndarray, longest: int, reading: str) -> float:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10_000))
 @pytest.mark.parametrize("reading", READINGS)
 def test_a_reading_is_its_formula_from_the_distributions_to_the_mask(reading, seed):

@@ -1,7 +1,6 @@
 """Every rule by hand, and the properties that the method specification states."""
 
 from fractions import Fraction
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -13,6 +12,7 @@ from ict_core.config.method_files import load_methods
 from ict_core.config.selectors import method_schema
 from ict_core.selection.base import TokenBatch, distinct_rules, quantile_of, top_fraction
 from ict_core.selection.registry import SELECTORS
+from ict_core.store import layout
 from ict_core.store.token_scores import GROUP_SCORES, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -22,7 +22,7 @@ PARAMETERS = {
     "high-entropy": {"fraction": Fraction(1, 5)},
     "stapo": {"tau_p": 0.002, "tau_h": 0.2},
 }
-METHODS = load_methods(Path(__file__).resolve().parents[2] / "configs/methods")
+METHODS = load_methods(layout.METHODS)
 RULES = distinct_rules(METHODS)
 
 
@@ -191,7 +191,6 @@ def test_the_quantile_takes_more_values_than_torch_s():
 @pytest.mark.parametrize("rule", RULES, ids=[rule.name for rule in RULES])
 def test_a_batch_without_a_response_token_has_no_weights(rule):
     tokens, advantages, mask = random_batch(0)
-    weights = rule.weights(
-        TokenBatch(tokens, advantages, torch.zeros_like(mask), torch.zeros_like(mask).long()), seed=0
-    )
+    none = torch.zeros_like(mask)
+    weights = rule.weights(TokenBatch(tokens, advantages, none, none.long()), seed=0)
     assert weights.shape == mask.shape and not weights.any()

@@ -1,7 +1,5 @@
 """Token samples as a training writes them, from random statistics."""
 
-from pathlib import Path
-
 import pandas as pd
 import torch
 from torch import Tensor
@@ -10,11 +8,12 @@ from ict_core.config.method_files import load_methods
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
 from ict_core.selection.registry import SELECTORS
+from ict_core.store import layout
 from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 from ict_core.training.token_log import TrainingLog
 
-WRITTEN = load_methods(Path(__file__).parents[2] / "configs" / "methods")
+WRITTEN = load_methods(layout.METHODS)
 METHODS = {  # as the stage `shadow`, but for controls
     variant: method
     for variant, method in WRITTEN.items()

@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,9 @@ from ict_core.problems.mini.problems import evaluation_problems
 from ict_core.selection.base import Rule, distinct_rules
 from ict_core.shadow.checkpoint import GroupSampling, gradients, sample_groups, score_groups
 from ict_core.shadow.gradients import gradient_shares
-from ict_core.store import records
+from ict_core.store import layout, records
 
 RULES = distinct_rules(METHODS)
-CONFIGS = Path(__file__).parents[2] / "configs"
 TEMPERATURE = 0.8
 
 
@@ -88,7 +86,7 @@ def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, ca
     methods = tmp_path / "methods"
     methods.mkdir()
     for name in ("grpo", "ict-10", "random-10"):
-        shutil.copy(CONFIGS / "methods" / f"{name}.yaml", methods)
+        shutil.copy(layout.METHODS / f"{name}.yaml", methods)
     arguments = ["shadow", tiny_checkpoint, "--problems", tmp_path / "problems.parquet", "--methods", methods]
     arguments += ["--benchmark", "mini-stem", "--count", 2, "--group-size", 3, "--max-new-tokens", 8]
 
@@ -102,10 +100,7 @@ def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, ca
         assert one.read_bytes() == two.read_bytes()
         assert len(records.read_frame(one, getattr(records, name.upper()))) >= 3
     assert pd.read_parquet(one.with_name("shadow.parquet"))["forks"].isna().all()  # not said to be the mini world's
-    for option, value, words in (
-        ("benchmark", "mini-stm", "mini-stem"),
-        ("count", 4, "1 to 3"),
-        ("temperature", 0, "above 0"),
-    ):
+    wrong = ("benchmark", "mini-stm", "mini-stem"), ("count", 4, "1 to 3"), ("temperature", 0, "above 0")
+    for option, value, words in wrong:
         assert run("--out", tmp_path / "c", f"--{option}", value) == 2
         assert words in capsys.readouterr().err

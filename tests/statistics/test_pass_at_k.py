@@ -4,7 +4,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ict_core.statistics.metrics import pass_at_k
@@ -22,7 +22,6 @@ def test_by_hand():
     assert pass_at_k([[8], [16]], [[1], [1]], 4) == pytest.approx(np.array([[1 / 2], [1 / 4]]))
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(counts(largest=7))
 def test_agrees_with_counting_every_draw(case):
     n, c, k = case
@@ -31,7 +30,6 @@ def test_agrees_with_counting_every_draw(case):
     assert float(pass_at_k(n, c, k)) == pytest.approx(float(exact), abs=1e-14)
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(counts())
 def test_agrees_with_exact_binomials_and_more_draws_or_correct_samples_never_hurt(case):
     n, c, k = case

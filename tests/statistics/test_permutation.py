@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -38,7 +38,6 @@ def test_by_hand():
     assert sign_flip([1, -2, 4]) == 6 / 8  # |sum| 3; the flips give 7, 1, 3, 5 and their mirrors
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(INTEGERS)
 def test_sign_flip_counts_every_flip(values):
     assert sign_flip(np.array(values) / 100) == flips_by_hand(values)

@@ -30,7 +30,7 @@ def test_published_values():
     assert power(0, 1, [2, 3, 10]) == pytest.approx([0.05] * 3)  # without any difference it is alpha
 
 
-@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@settings(max_examples=40)
 @given(st.floats(0.01, 3), st.integers(2, 40), st.sampled_from([0.01, 0.05, 0.1]))
 def test_agrees_with_statsmodels(effect, seeds, alpha):
     oracle = TTestPower().power(effect, seeds, alpha, alternative="two-sided")
@@ -46,14 +46,14 @@ def test_agrees_with_the_integral(case):
     assert power(effect, sd, seeds, alpha, strata) == pytest.approx(power_by_integral(*case), rel=1e-6)
 
 
-@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@settings(max_examples=40)
 @given(st.integers(2, 30), st.floats(0.1, 0.99), st.integers(1, 4), st.floats(1e-4, 10))
 def test_what_is_detectable_is_detected_with_the_power(seeds, wanted, strata, sd):
     least = float(detectable(sd, seeds, wanted, strata=strata))
     assert power(least, sd, seeds, strata=strata) == pytest.approx(wanted, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=40)  # a busy machine is no failure
+@settings(max_examples=40)
 @given(st.floats(0.05, 20), st.floats(0.1, 0.99), st.integers(1, 4))
 def test_the_seeds_needed_suffice_and_one_fewer_do_not(effect, wanted, strata):
     needed = float(seeds_needed(effect, 1, wanted, strata=strata))

@@ -23,7 +23,7 @@ def raised(logits, token, shift):
     return state(np.asarray(logits) + shift * (np.arange(len(logits)) == token))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LOGITS, st.integers(0, 39), st.floats(-6, 6))
 def test_the_closed_forms_are_the_change_of_the_whole_distribution(logits, token, shift):
     token %= len(logits)
@@ -34,7 +34,7 @@ def test_the_closed_forms_are_the_change_of_the_whole_distribution(logits, token
     assert theory.shift_between(before[token], after[token]) == pytest.approx(shift, abs=1e-6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LOGITS, st.integers(0, 39))
 def test_the_first_order_statements_are_the_slopes(logits, token):
     token, small = token % len(logits), 1e-4
@@ -47,7 +47,7 @@ def test_the_first_order_statements_are_the_slopes(logits, token):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(LOGITS, st.integers(0, 39), st.floats(0.05, 8))
 def test_the_sign_of_the_first_order_statement_is_right_up_to_the_turning_shift_and_wrong_beyond(logits, token, size):
     token %= len(logits)
