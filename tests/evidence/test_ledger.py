@@ -129,16 +129,14 @@ def test_what_the_study_did_not_run_or_know_is_named(evidence, entries):
     json.dumps(as_json(entries), allow_nan=False)
 
 
-def sure(mean: float) -> LedgerFrames:
-    """Two models whose every paired difference lies close to `mean`."""
-    noise = [0.0, 0.001, -0.001, 0.0005, -0.0005]
-    arms = {(m, "grpo"): [0.5] * 5 for m in "ab"} | {(m, "ict-10"): [0.5 + mean + x for x in noise] for m in "ab"}
-    return LedgerFrames(runs(arms), pd.DataFrame(), MIRRORS)
-
-
 def test_verdicts():
+    noise = np.array([0.0, 0.001, -0.001, 0.0005, -0.0005])
+
     def entry(mean, **more):
-        return ledger([claim(difference(), **more)], sure(mean), 0.02, 0.8)[0]
+        """Of two models whose every paired difference lies close to the mean."""
+        arms = {(m, "grpo"): [0.5] * 5 for m in "ab"} | {(m, "ict-10"): 0.5 + mean + noise for m in "ab"}
+        study = LedgerFrames(runs(arms), pd.DataFrame(), MIRRORS)
+        return ledger([claim(difference(), **more)], study, 0.02, 0.8)[0]
 
     assert entry(0.05).verdict == SUPPORTED and entry(-0.05).verdict == CONTRADICTED == entry(0.0).verdict
     inside = entry(0.0, paper_points=4.6)

@@ -10,23 +10,14 @@ from ict_core.figures import forest, thresholds
 from ict_core.figures.panels import style
 
 
-def dots(axis, variant):
-    """The markers of a variant's runs."""
-    return [x for x in axis.lines if x.get_marker() == style(variant).marker and x.get_color() == style(variant).colour]
-
-
-def bars(axis, variant):
-    """The intervals of a variant: lines of two points in its colour."""
-    same = [x for x in axis.lines if x.get_color() == style(variant).colour and x.get_marker() == "None"]
-    return [x for x in same if len(x.get_xdata()) == 2 and x.get_linestyle() == "-"]
-
-
 def test_thresholds_draw_mean_interval_and_every_run_over_the_percentage(frames):
     figure = thresholds.draw(frames["levels"], frames["runs"], synthetic.VARIANTS, synthetic.KEPT, synthetic.BASELINES)
     assert [a.get_title() for a in figure.axes[:2]] == ["tiny (3 seeds)", "small (3 seeds)"]
     at = "model == 'small' and variant == 'ict-20' and benchmark == 'average' and metric == 'pass@4'"
     axis, level, runs = figure.axes[3], frames["levels"].query(at).iloc[0], frames["runs"].query(at)
-    (marks,), (bar,) = dots(axis, "ict-20"), bars(axis, "ict-20")
+    own = [x for x in axis.lines if x.get_color() == style("ict-20").colour]
+    (marks,) = (x for x in own if x.get_marker() == style("ict-20").marker)
+    (bar,) = (x for x in own if x.get_marker() == "None" and x.get_linestyle() == "-" and len(x.get_xdata()) == 2)
     assert np.allclose(marks.get_ydata(), 100 * runs["value"])
     assert np.allclose(marks.get_xdata(), 20, rtol=0.1)
     assert np.allclose(bar.get_ydata(), [100 * level["low"], 100 * level["high"]])

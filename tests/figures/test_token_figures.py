@@ -83,10 +83,6 @@ def marks(axis, variant):
     return [x for x in axis.lines if x.get_marker() == style(variant).marker]
 
 
-def bars(axis, variant):
-    return [x for x in axis.lines if x.get_color() == style(variant).colour and x.get_marker() == "None"]
-
-
 def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
     drawn = draw(statements, tokens, synthetic.VARIANTS, ["tiny"])
     assert list(panels(drawn)) == [s.title for s in statements.STATEMENTS.values()]
@@ -97,7 +93,8 @@ def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
     assert np.allclose(runs.get_xdata(), means)
     assert np.allclose(runs.get_ydata(), 4, atol=0.4) and len(set(runs.get_ydata())) == 3
     half = 4.302653 * np.std(means, ddof=1) / np.sqrt(3)  # t of 2 degrees of freedom
-    assert np.allclose(bars(axis, "ict-10")[0].get_xdata(), [means.mean() - half, means.mean() + half])
+    bar = next(x for x in axis.lines if x.get_color() == style("ict-10").colour and x.get_marker() == "None")
+    assert np.allclose(bar.get_xdata(), [means.mean() - half, means.mean() + half])
     (paper,) = axis.patches
     assert (paper.get_x(), paper.get_x() + paper.get_width()) == pytest.approx((9, 27))
     assert not marks(panels(drawn)["Distance from beta"], "grpo")  # it drops no token

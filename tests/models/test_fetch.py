@@ -46,7 +46,7 @@ def source(tiny_checkpoint, tmp_path) -> Path:
 
 
 def local(**changed) -> LocalModel:
-    return LocalModel(kind="local", path="source", **{**STATED, **changed})
+    return LocalModel(kind="local", **{"path": "source", **STATED, **changed})
 
 
 def fetched(model, tmp_path) -> Path:
@@ -119,7 +119,7 @@ def test_a_missing_shard_is_named(source, tmp_path):
     ],
 )
 def test_another_model_than_stated_is_refused(source, tmp_path, changed, parts):
-    refused(LocalModel(kind="local", **{"path": "source", **STATED, **changed}), tmp_path, *parts)
+    refused(local(**changed), tmp_path, *parts)
 
 
 @pytest.mark.parametrize(
