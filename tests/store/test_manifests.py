@@ -162,9 +162,9 @@ def test_a_checkpoint_s_files_are_held_against_its_manifest(inside, tmp_path):
     weights = bytearray(100)
     weights[50] ^= 1
     (model / "model.safetensors").write_bytes(weights)
-    with pytest.raises(Damaged, match="model.safetensors: its bytes are not those") as error:
+    with pytest.raises(Damaged, match="model.safetensors: its bytes") as error:
         check_files(model)
     assert error.value.output == folder
     (model / "model.safetensors").unlink()
-    with pytest.raises(Damaged, match="no such file, and its manifest names it"):
+    with pytest.raises(Damaged, match="no such file, .* manifest"):
         check_files(model)

@@ -1,5 +1,7 @@
 """Frames are checked when written and when read, and appear whole or not at all."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -50,9 +52,8 @@ def test_lists_come_back_and_where_one_ends_is_part_of_the_content(tmp_path):
     ],
 )
 def test_a_frame_that_does_not_fit_is_refused(frame, message, tmp_path):
-    with pytest.raises(UserError) as error:
+    with pytest.raises(UserError, match=re.escape(message)):
         records.write_frame(frame, tmp_path / "x.parquet", records.TIMING)
-    assert message in str(error.value)
     assert not (tmp_path / "x.parquet").exists()
 
 
@@ -60,7 +61,7 @@ def test_a_missing_a_broken_and_a_foreign_file_are_named(tmp_path):
     with pytest.raises(UserError, match="no such file"):
         records.read_frame(tmp_path / "none.parquet", records.TIMING)
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(Damaged, match="broken.parquet: not a readable Parquet file"):
+    with pytest.raises(Damaged, match="broken.parquet: not a readable"):
         records.read_frame(tmp_path / "broken.parquet", records.TIMING)
     records.write_frame(FRAME, tmp_path / "timing.parquet", records.TIMING)
     with pytest.raises(UserError, match="rerun its stage"):
@@ -83,7 +84,7 @@ def test_the_hash_is_of_the_content(tmp_path):
 def test_a_file_without_a_hash_is_refused(tmp_path):
     FRAME.to_parquet(tmp_path / "old.parquet", index=False)
     for read in (records.content_hash, lambda path: records.read_frame(path, records.TIMING)):
-        with pytest.raises(UserError, match=r"old\.parquet: it holds no checksum"):
+        with pytest.raises(UserError, match=r"old\.parquet: .* no checksum"):
             read(tmp_path / "old.parquet")
 
 

@@ -156,13 +156,13 @@ def test_a_configuration_is_tried_small_before_anything_is_trained():
     check_family(full)
     assert (full.num_hidden_layers, full.vocab_size) == (40, 200_000)
     check_family(transformers.Qwen2Config(use_sliding_window=True, hidden_size=256, max_window_layers=20))
-    with pytest.raises(UserError, match=r"qwen3_next: layers of linear_attention.*State passes: dense"):
+    with pytest.raises(UserError, match=r"qwen3_next: .*linear_attention.*passes: dense"):
         check_family(transformers.Qwen3NextConfig())
 
 
 @pytest.mark.parametrize("family", ["Bloom", "GptOss", "Mamba", "FalconH1", "Bamba", "Rwkv", "Zamba"])
 def test_a_family_without_sdpa_is_refused_in_one_line(family):
-    with pytest.raises(UserError, match=r"^training.passes: packed is not allowed for .*State passes: dense$"):
+    with pytest.raises(UserError, match=r"^training.passes: packed .*passes: dense$"):
         check_family(getattr(transformers, f"{family}Config")())
 
 
@@ -173,5 +173,5 @@ def test_a_model_whose_packed_pass_differs_is_refused_with_the_difference():
     layer.forward = lambda *args, **kwargs: tuple(  # reads what packed rows have in another order: the length of a row
         part if part is None else part * kwargs["hidden_states"].size(1) for part in own(*args, **kwargs)
     )
-    with pytest.raises(UserError, match=r"differ by .* nats.*State passes: dense"):
+    with pytest.raises(UserError, match=r"differ by .* nats.*: dense"):
         add_packed_forward(model, 1.0)

@@ -59,7 +59,7 @@ def test_the_surrogate_clips_on_the_side_of_the_advantage():
 
 def test_rewards_as_advantages_by_hand():
     assert reward_advantages(torch.tensor([1.0, 0.0, torch.nan, 0.75])).tolist() == [1.0, -1.0, 0.0, 0.5]
-    with pytest.raises(UserError, match=r"^advantage: reward: a reward of 1.5; allowed: from 0 to 1$"):
+    with pytest.raises(UserError, match=r"^advantage: reward: .* 1.5; allowed: from 0"):
         reward_advantages(torch.tensor([0.0, 1.5]))
 
 

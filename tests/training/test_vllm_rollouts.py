@@ -172,5 +172,5 @@ def test_weights_that_differ_stop_the_run_with_step_difference_and_bound(tiny_ch
         assert check([own[0] + 0.1, own[1]]) == pytest.approx(0.075, abs=1e-4)  # three tokens of four
         assert check(None) == 0  # another rank's vLLM was asked
     else:
-        with pytest.raises(UserError, match=r"step 3: .* 2 fixed prompts .*rollouts.probe_bound"):
+        with pytest.raises(UserError, match=r"step 3: .* 2 fixed .*probe_bound"):
             check([own[0] + wrong, own[1] + wrong])
