@@ -54,23 +54,23 @@ def test_a_base_model_takes_its_recipe_from_the_study(tmp_path):
     found = inspected(model.parent, STUDIES / "mini.yaml")
     assert (found.name, found.rules, found.checkpoint) == ("mini/mini-s/base", {}, model)
     assert (found.training, found.study, found.known_forks) == (study.training, tmp_path / "mini", True)
-    with pytest.raises(UserError, match="no recipe of its own; name its study: --study"):
+    with pytest.raises(UserError, match="name its study: --study"):
         inspected(model.parent)
     other = model.parent.parent.rename(tmp_path / "mini" / "mini-x") / "base"
-    with pytest.raises(UserError, match="no model 'mini-x' in its grid; allowed: mini-s, mini-m$"):
+    with pytest.raises(UserError, match="'mini-x' .* allowed: mini-s, mini-m$"):
         inspected(other, STUDIES / "mini.yaml")
 
 
 def test_what_is_no_cell_is_refused(tmp_path, capsys):
     assert main(["tokens", str(tmp_path)]) == 2
-    assert "neither a trained cell nor a base model; allowed: results/STUDY/MODEL/" in capsys.readouterr().err
+    assert "allowed: results/STUDY/MODEL/" in capsys.readouterr().err
     config = load_study(STUDIES / "mini-ablations.yaml").resolve(Cell("mini-s", "ict-10", 0))
     cell = write_cell(tmp_path / "s/m/ict-10/seed-0", config)
-    with pytest.raises(UserError, match="has its recipe in .*manifest.json; leave it out"):
+    with pytest.raises(UserError, match="recipe in .*manifest.json"):
         inspected(cell, STUDIES / "mini.yaml")
     old = config | {"method": config["method"] | {"selector": "ict"}}
-    with pytest.raises(UserError, match="config.method: .*'ict'.* by another version: train the cell again"):
+    with pytest.raises(UserError, match="config.method: .*'ict'.* another version"):
         inspected(write_cell(tmp_path / "s/m/ict-10/seed-1", old))
     short = config | {"training": {k: v for k, v in config["training"].items() if k != "temperature"}}
-    with pytest.raises(UserError, match="config.training.temperature: Field required"):
+    with pytest.raises(UserError, match="config.training.temperature: "):
         inspected(write_cell(tmp_path / "s/m/ict-10/seed-2", short))

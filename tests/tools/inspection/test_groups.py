@@ -20,13 +20,7 @@ SIZE, TEMPERATURE, STOPS = 3, 0.8, list(range(30))
 
 
 def sampled(checkpoint, problems, **changed) -> Groups:
-    options = {
-        "group_size": SIZE,
-        "temperature": TEMPERATURE,
-        "max_new_tokens": 24,
-        "seed": 5,
-        "known_forks": True,
-    }
+    options = {"group_size": SIZE, "temperature": TEMPERATURE, "max_new_tokens": 24, "seed": 5, "known_forks": True}
     return sample_groups(checkpoint, problems, GroupSampling(**options | changed), GRADING)
 
 
@@ -140,7 +134,7 @@ def test_advantages_by_hand():
 
 
 def test_what_the_model_cannot_hold_is_named(checkpoint, problems, tmp_path):
-    with pytest.raises(UserError, match="a prompt of .* tokens and max_new_tokens: 500 are more than the 160 tokens"):
+    with pytest.raises(UserError, match="max_new_tokens: 500 .* the 160"):
         sampled(checkpoint, problems, max_new_tokens=500)
-    with pytest.raises(UserError, match="generation_config.json: no such file"):
+    with pytest.raises(UserError, match="generation_config.json: no such"):
         sampled(tmp_path, problems)

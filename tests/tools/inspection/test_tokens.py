@@ -73,10 +73,10 @@ def test_mistakes_are_named(cell, capsys, tmp_path):
         assert main(["tokens", str(cell), *options]) == 2
         return capsys.readouterr().err
 
-    assert "--count 10 is not allowed; allowed: 1 to 9" in error("--count", "10")
-    assert "--count 0 is not allowed" in error("--count", "0")
-    assert "--benchmark mini-words: not in" in error("--benchmark", "mini-words")
-    assert "a rule named ict-10 is marked already" in error("--method", str(CONFIGS / "methods/ict-10.yaml"))
-    assert "none.parquet: no such file" in error("--problems", str(tmp_path / "none.parquet"))
-    assert "ict.yaml: no such file" in error("--method", str(CONFIGS / "methods/ict.yaml"))
-    assert "--alternatives 21 is not allowed; allowed: 0 to 20" in error("--alternatives", "21")
+    for count in ("10", "0"):
+        assert f"--count {count} is not allowed; allowed: 1 to 9" in error("--count", count)
+    assert "--benchmark mini-words: " in error("--benchmark", "mini-words")
+    assert "ict-10 is marked already" in error("--method", str(CONFIGS / "methods/ict-10.yaml"))
+    assert "none.parquet: no such" in error("--problems", str(tmp_path / "none.parquet"))
+    assert "ict.yaml: no such" in error("--method", str(CONFIGS / "methods/ict.yaml"))
+    assert "--alternatives 21 is not allowed; allowed: 0" in error("--alternatives", "21")
