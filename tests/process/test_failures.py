@@ -77,12 +77,6 @@ except RuntimeError as error:
 """
 
 
-def ict(*arguments: str) -> str:
-    """A command's error output in one line, its status before it."""
-    call = "import sys; from ict_core.commands.cli import main; print(main(sys.argv[1:]), end=' ')"
-    return " ".join([sys.executable, "-c", f'"{call}"', *arguments, "2>&1"])
-
-
 @pytest.mark.slow
 def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_path, in_namespace):
     python = f"{sys.executable} -c '{WRITERS}'"
@@ -102,7 +96,8 @@ def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_pa
 
 
 def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path, in_namespace):
-    call = ict("settings", "--study", STUDY, "--out", f"{tmp_path}/study.json")
+    code = "import sys; from ict_core.commands.cli import main; print(main(sys.argv[1:]), end=' ')"
+    call = f'{sys.executable} -c "{code}" settings --study {STUDY} --out {tmp_path}/study.json 2>&1'
     full = in_namespace(f"mount -t tmpfs -o size=4k none {tmp_path}", call)
     assert full.startswith(f"error: {tmp_path}/study.json: ") and "disk is full" in full
     assert full.endswith(" on device]\n2 ")
