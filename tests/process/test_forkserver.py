@@ -85,19 +85,14 @@ def test_a_job_prints_where_its_client_does_and_ends_with_its_status_or_exceptio
     assert client(environment, "0").wait() == 0
 
 
-def test_the_end_of_a_job_is_its_clients(waiting):
+@pytest.mark.parametrize(("to", "sent", "status"), [("job", signal.SIGKILL, 137), ("client", signal.SIGTERM, 143)])
+def test_a_client_hands_signals_on_and_ends_as_its_job_does(waiting, to, sent, status):
     process, job = waiting
-    os.kill(job, signal.SIGKILL)
-    assert process.wait(30) == 137
+    os.kill(job if to == "job" else process.pid, sent)
+    assert process.wait(30) == status and gone(job)
 
 
-def test_a_client_hands_signals_on_and_ends_when_its_job_has(waiting):
-    process, job = waiting
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 143 and gone(job)
-
-
-def test_a_job_dies_with_its_client_and_with_its_server(waiting, server, environment):
+def test_a_job_dies_with_its_client_and_the_server_goes_on(waiting, server, environment):
     process, job = waiting
     process.kill()
     waited_for(lambda: gone(job))
