@@ -81,21 +81,28 @@ class Copy:
             check=False,
         )
 
+    def done(self, *command: str) -> str:
+        """What a command prints that must succeed."""
+        result = self.run(*command)
+        assert result.returncode == 0, result.stdout[-5000:]
+        return result.stdout
+
     def snakemake(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run("snakemake", "--cores", "2", *arguments)
 
+    def made(self, *arguments: str) -> str:
+        """What a call of Snakemake prints that must succeed."""
+        return self.done("snakemake", "--cores", "2", *arguments)
+
     def snakemakes(self, calls: Sequence[Sequence[str]]) -> list[str]:
         """What each of these calls of Snakemake prints, one after the other by processes that have its imports."""
-        result = self.run("env", "HF_TOKEN=none", sys.executable, "-c", FORKED, json.dumps(calls))
-        assert result.returncode == 0, result.stdout
+        self.done("env", "HF_TOKEN=none", sys.executable, "-c", FORKED, json.dumps(calls))
         return [(self.folder / f"{number}.txt").read_text() for number in range(len(calls))]
 
     def planned(self, *arguments: str) -> list[tuple[str, str, str]]:
         """(rule, variant or "", reason) of every job that a dry run would start."""
-        result = self.snakemake("--dry-run", *arguments)
-        assert result.returncode == 0, result.stdout
         jobs = []
-        for block in re.split(r"\n(?=(?:local)?rule \w+:)", result.stdout)[1:]:
+        for block in re.split(r"\n(?=(?:local)?rule \w+:)", self.made("--dry-run", *arguments))[1:]:
             variant = re.search(r"wildcards:.*variant=([\w@.-]+)", block)
             reason = re.search(r"reason: (.*)", block)
             jobs.append((re.match(r"(?:local)?rule (\w+):", block)[1], variant[1] if variant else "", reason[1]))

@@ -27,9 +27,8 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
     out = tmp_path / "out"
     benchmarks = "mini-word,mini-stem"
     command = ("ict", "eval", CHECKPOINT, "--benchmarks", benchmarks, *SETTINGS, "--out", str(out))
-    done = copy.run(*command)
-    assert done.returncode == 0, done.stdout[-3000:]
-    assert "| mini-word |" in done.stdout and "completion" in done.stdout  # the progress of the sampling
+    printed = copy.done(*command)
+    assert "| mini-word |" in printed and "completion" in printed  # the progress of the sampling
     assert sorted(path.name for path in out.iterdir()) == ["answers.parquet", "results.json"]
     cell = uninterrupted / "results/smoke/mini-xs/base/seed-0"
     completions = records.read_frame(cell / "completions.parquet", records.COMPLETIONS)
@@ -56,7 +55,7 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
     assert told["model_name"] == CHECKPOINT and told["config"]["evaluation"]["samples"] == 4
     assert set(told) >= {"results", "config", "versions", "git_hash", "date", "total_evaluation_time_seconds"}
     again = copy.run(*command)
-    assert again.returncode == 2 and "is there already; give another --out" in again.stdout
+    assert again.returncode == 2 and "give another --out" in again.stdout
 
 
 def test_an_interrupted_call_goes_on_in_a_folder_of_its_own_and_touches_no_other_file(tmp_path):
@@ -68,7 +67,7 @@ def test_an_interrupted_call_goes_on_in_a_folder_of_its_own_and_touches_no_other
         assert not (other / "cache").exists()
     with _work(tmp_path, "a") as again:
         assert (again / "cache").exists()
-        with pytest.raises(UserError, match="another `ict eval` is at work"), _work(tmp_path, "a"):
+        with pytest.raises(UserError, match="another `ict eval`"), _work(tmp_path, "a"):
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
 
@@ -79,7 +78,7 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
     work = tmp_path / "work"
     model = _model(work, "smollm2-135m", "m")
     assert model.kind == "local" and Path(model.path).name == "smollm2-135m"
-    assert "the folder here is meant" in capsys.readouterr().err
+    assert "folder here" in capsys.readouterr().err
     fetched = work / "model"
     for kept in (False, True):
         fetched.mkdir()

@@ -35,7 +35,6 @@ def test_every_rule_quotes_all_that_it_fills_in(tmp_path):
 def test_a_job_reads_a_study_whose_folder_has_a_name_that_a_shell_would_run(tmp_path, given):
     copy = Copy(tmp_path / "copy")
     shutil.copytree(copy.folder / "configs", tmp_path / ODD / "configs")
-    result = copy.snakemake(f"{given}../{ODD}/{STUDY}", "results/smoke/study.json")
-    assert result.returncode == 0, result.stdout[-3000:]
+    copy.made(f"{given}../{ODD}/{STUDY}", "results/smoke/study.json")
     assert (copy.folder / "results/smoke/study.json").exists()
     assert [*tmp_path.rglob("pwned")] == []

@@ -39,8 +39,7 @@ def a_copy(folder, study: str, tuning: str) -> Copy:
 def tuned(tmp_path_factory) -> Copy:
     """A study that chooses a rate, run up to the training of one of its cells."""
     copy = a_copy(tmp_path_factory.mktemp("tuned"), "tuned", "rates: [1.0e-4, 3.0e-4], seeds: [900], shared_rate: true")
-    result = copy.snakemake(f"{OWN}/train", "--config=study=tuned")
-    assert result.returncode == 0, result.stdout[-5000:]
+    copy.made(f"{OWN}/train", "--config=study=tuned")
     return copy
 
 
@@ -73,9 +72,8 @@ def test_trainings_that_tune_begin_with_base_models_of_their_own(tuned):
 
 
 def test_what_was_taken_over_is_what_the_training_itself_gives(tuned):
-    result = tuned.run("ict", "verify", OWN, "--study", "configs/studies/tuned.yaml", "--stages", "train")
-    assert result.returncode == 0, result.stdout
-    assert "bit by bit" in result.stdout
+    study = ("--study", "configs/studies/tuned.yaml")
+    assert "bit by bit" in tuned.done("ict", "verify", OWN, *study, "--stages", "train")
 
 
 def test_another_choice_trains_at_its_rate(tuned):
@@ -93,11 +91,9 @@ def test_another_choice_trains_at_its_rate(tuned):
 
 def test_a_rate_that_is_missing_or_not_wanted_is_refused(tuned):
     missing = train(tuned, "x")
-    assert (
-        missing.returncode == 2 and "--rate None: mini-xs/ict-10/seed-0 of tuned; allowed: the file" in missing.stdout
-    )
+    assert missing.returncode == 2 and "--rate None: mini-xs/ict-10/seed-0 of tuned" in missing.stdout
     given = train(tuned, "x", "--rate", f"{RESULTS}/mini-xs/ict-10/rate.json", variant="ict-10@0.0003")
-    assert given.returncode == 2 and "allowed: none, as the study does not tune it" in given.stdout
+    assert given.returncode == 2 and "allowed: none" in given.stdout
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +103,7 @@ def rates(tmp_path_factory) -> Copy:
     copy = a_copy(tmp_path_factory.mktemp("rates"), "tiny-rates", tuning)
     study = copy.folder / "configs/studies/tiny-rates.yaml"
     study.write_text(study.read_text().replace("[grpo, ict-10]", "[grpo, grpo-rerun]"))
-    result = copy.snakemake("rates", "--config=study=tiny-rates")
-    assert result.returncode == 0, result.stdout[-5000:]
+    copy.made("rates", "--config=study=tiny-rates")
     shutil.copytree(copy.folder / "results/tiny-rates/rates", copy.folder / "results/reference/tiny-rates")
     return copy
 
@@ -132,12 +127,9 @@ def test_the_grid_goes_on_where_the_best_lies_at_an_edge_and_half_of_the_rates_t
         assert len(pd.read_parquet(TrainFiles(grpo.parent / folder / "train").log)) == 3
 
 
-def stored_rates(folder):
-    return [folder / "tiny-rates", *(path.parent for path in REPOSITORY.glob("results/reference/*/rates.json"))]
-
-
 def test_a_stored_choice_follows_from_the_stored_rewards(rates):
-    for folder in stored_rates(rates.folder / "results/reference"):
+    stored = rates.folder / "results/reference/tiny-rates"
+    for folder in (stored, *(path.parent for path in REPOSITORY.glob("results/reference/*/rates.json"))):
         files = StudyFiles(folder)
         content, rewards = read_manifest(files.rates), read_frame(files.rewards, REWARDS)
         assert {job["stage"] for job in read_manifest(files.manifest)["jobs"]} >= {"train", "tune"}

@@ -33,11 +33,6 @@ def grade_choice(text: str, gold: str) -> Verdict:
 """Appended to the grader of letters: no D is correct."""
 
 
-@pytest.fixture
-def fresh(tmp_path) -> Copy:
-    return Copy(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def finished(uninterrupted, tmp_path_factory) -> Copy:
     """A copy in which the smoke study has run."""
@@ -69,7 +64,7 @@ def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(
     fresh.append("ict_core/process/failures.py", "\nLEAST_MIB = 10**9\n")
     result = fresh.snakemake(*SMOKE)
     assert result.returncode == 1 and "Traceback" not in result.stdout
-    assert "and 1000000000 are needed to begin; the disk is full" in result.stdout
+    assert "1000000000 are needed to begin" in result.stdout
 
 
 SPOILED = {
@@ -103,20 +98,17 @@ def test_a_wrong_study_is_told_wherever_its_targets_stand(fresh, given, told):
 def test_a_target_may_stand_behind_the_study(fresh, given):
     data = "results/smoke/data/eval.parquet"
     for arguments in ([given, data], [data, given]):
-        result = fresh.snakemake("--dry-run", *arguments)
-        assert result.returncode == 0, result.stdout
-        assert jobs(result.stdout) == Counter(data=1)
+        assert jobs(fresh.made("--dry-run", *arguments)) == Counter(data=1)
 
 
 @pytest.mark.slow
 def test_every_training_seed_begins_with_a_base_model_of_its_own(fresh):
-    plan = fresh.snakemake("--dry-run", "-p", *SMOKE)
-    assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) >= Counter(pretrain=2, train=4, generate=6, grade=6)
-    assert re.search(r"^rule all:\n    input: \d+ files\n    jobid: 0\n    reason: [\w ]+\n", plan.stdout, re.MULTILINE)
-    began = re.findall(r"ict train .* --seed (\d) --base \S+/base/seed-(\d)/model", plan.stdout)
+    plan = fresh.made("--dry-run", "-p", *SMOKE)
+    assert jobs(plan) >= Counter(pretrain=2, train=4, generate=6, grade=6)
+    assert re.search(r"^rule all:\n    input: \d+ files\n    jobid: 0\n    reason: [\w ]+\n", plan, re.MULTILINE)
+    began = re.findall(r"ict train .* --seed (\d) --base \S+/base/seed-(\d)/model", plan)
     assert Counter(began) == {("0", "0"): 2, ("1", "1"): 2}
-    made = re.findall(r"ict pretrain .* --seed (\d) .* --out \S+/base/seed-(\d)/model", plan.stdout)
+    made = re.findall(r"ict pretrain .* --seed (\d) .* --out \S+/base/seed-(\d)/model", plan)
     assert sorted(made) == [("0", "0"), ("1", "1")]
 
 
@@ -225,9 +217,7 @@ def test_an_edit_of_a_rule_retrains_its_own_cells_only_and_the_plan_counts_them(
 
 
 def plan(copy: Copy) -> str:
-    result = copy.run("ict", "plan", "smoke")
-    assert result.returncode == 0, result.stdout
-    return re.sub(" +", " ", result.stdout)
+    return re.sub(" +", " ", copy.done("ict", "plan", "smoke"))
 
 
 @pytest.mark.slow
@@ -258,9 +248,8 @@ def test_the_overview_of_a_run_is_whole_on_a_telephone(finished, browser):
 
 @pytest.mark.long
 def test_the_report_stands_alone(finished):
-    result = finished.snakemake(*SMOKE, "--report", "report.html")
-    assert result.returncode == 0, result.stdout[-3000:]
-    assert "(ERROR/3)" not in result.stdout  # of a caption that is no reStructuredText
+    printed = finished.made(*SMOKE, "--report", "report.html")
+    assert "(ERROR/3)" not in printed  # of a caption that is no reStructuredText
     text = (finished.folder / "report.html").read_text()
     for category in ("1 Overview", "2 Figures", "3 Tables as CSV"):
         assert f'"{category}"' in text
@@ -273,14 +262,12 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     files = [f"{cell}/{name}" for name in ("completions.parquet", "grades.parquet")]
     files += [f"{cell}/train/{name}" for name in ("model/model.safetensors", "log.parquet", "tokens.parquet")]
     before = {file: (finished.folder / file).read_bytes() for file in files}
-    result = finished.run("ict", "verify", cell, "--keep", "again")
-    assert result.returncode == 0 and "equal: all 10 are the same" in result.stdout, result.stdout[-5000:]
-    assert "Changed since" not in result.stdout
+    told = finished.done("ict", "verify", cell, "--keep", "again")
+    assert "equal: all 10" in told and "Changed since" not in told
     again = {file: (finished.folder / file.replace("results/smoke", "again")).read_bytes() for file in files}
     assert [file for file in files if again[file] != before[file]] == []
     (finished.folder / files[0]).unlink()
-    result = finished.snakemake(files[0], *SMOKE)
-    assert result.returncode == 0, result.stdout[-5000:]
+    finished.made(files[0], *SMOKE)
     manifest = json.loads((finished.folder / cell / "generation.json").read_text())
     # 4 samples of 4 problems of 7 benchmarks
     assert (manifest["completions"], manifest["completions_reused"], manifest["tokens"]) == (0, 4 * 4 * 7, 0)
@@ -299,12 +286,10 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     finished.append("ict_core/problems/assemble.py")
     jobs = finished.planned("regrade", *SMOKE)
     assert Counter(rule for rule, _, _ in jobs) == {"regrade_cell": 6, "regrade": 1}
-    result = finished.snakemake("regrade", *SMOKE)
-    assert result.returncode == 0, result.stdout[-5000:]
+    printed = finished.made("regrade", *SMOKE)
     assert finished.planned("regrade", *SMOKE) == []
     rebuilt = f"stored={results / 'regrade'}", f"results={results / 'regrade/evidence'}"
-    again = finished.snakemake("tables", "--snakefile", "workflow/reference.smk", "--config", *rebuilt)
-    assert again.returncode == 0, again.stdout[-5000:]
+    finished.made("tables", "--snakefile", "workflow/reference.smk", "--config", *rebuilt)
     for file in (choice, "ict_core/training/trainer.py", "ict_core/problems/assemble.py"):
         restore(finished, file)
 
@@ -324,7 +309,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
     )
     assert set(zip(flips["old_status"], flips["new_status"], strict=True)) == {("correct", "wrong")}
     assert (flips[["old_extracted", "new_extracted", "gold"]] == "D").all(axis=None)
-    assert f"correct -> wrong: {len(expected)}" in result.stdout
+    assert f"correct -> wrong: {len(expected)}" in printed
 
     old, new = (pd.read_parquet(folder / "scores.parquet") for folder in (results, results / "regrade"))
     assert (old["correct"] - new["correct"]).sum() == len(expected) == (new["wrong"] - old["wrong"]).sum()
@@ -341,8 +326,7 @@ def test_a_changed_grader_is_tried_on_the_stored_completions_alone(finished):
 def test_the_first_steps_alone_repeat_and_what_differs_is_told(finished):
     cell = "results/smoke/mini-xs/grpo/seed-1"
     elsewhere = ("env", "-C", "/", "ict", "verify", str(finished.folder / cell), "--steps", "2")
-    result = finished.run(*elsewhere)
-    assert result.returncode == 0 and "log.parquet, steps 0 to 1" in result.stdout, result.stdout[-3000:]
+    assert "log.parquet, steps 0 to 1" in finished.done(*elsewhere)
     file = finished.folder / cell / "grades.parquet"
     whole = file.read_bytes()
     grades = records.read_frame(file, records.GRADES)
