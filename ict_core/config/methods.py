@@ -9,6 +9,7 @@ from pydantic import Field
 
 from ict_core.config.mistakes import Fault, refused
 from ict_core.config.section import Count, Name, Rate, Section, Steps, Temperature, Threads, Weight, is_absent
+from ict_core.config.tuning import unnamed
 
 Group = Annotated[int, Field(ge=2, le=10_000)]
 Beta = Annotated[float, Field(ge=0, lt=1)]
@@ -92,8 +93,7 @@ class Training(Section):
             yield refused("prompts_per_step", self.prompts_per_step, "at most 1000000 rollouts in a step")
         if rollouts % rows:
             yield refused("micro_batch_sequences", rows, f"a divisor of prompts_per_step * group_size = {rollouts}")
-        if float(f"{self.learning_rate:g}") != self.learning_rate:
-            yield refused("learning_rate", self.learning_rate, "at most six digits, as folders are named by it")
+        yield from unnamed("learning_rate", self.learning_rate)
         if self.lr_warmup_steps >= self.steps:
             yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
         for key in ("steps", "checkpoint_every"):  # a batch of rollouts is no part of a checkpoint

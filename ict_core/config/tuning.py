@@ -35,8 +35,7 @@ class Tuning(Section):
         if len(self.rates) < 2 or list(self.rates) != sorted(set(self.rates)):
             yield refused("rates", list(self.rates), "at least 2 different rates, the lowest first")
         for index, rate in enumerate(self.rates):
-            if float(f"{rate:g}") != rate:
-                yield refused(f"rates[{index}]", rate, "at most six digits, as folders are named by it")
+            yield from unnamed(f"rates[{index}]", rate)
         if self.extend and len(self.rates) > 1 and not LEAST_RATE <= self.beyond()[0] < self.beyond()[-1] <= MOST_RATE:
             allowed = f"rates whose next two on either side lie from {LEAST_RATE:g} to {MOST_RATE:g}, with extend"
             yield refused("rates", list(self.rates), allowed)
@@ -137,6 +136,12 @@ def tuned_as(variant: str, varied: Mapping[str, Any], tuned: Container[str]) -> 
 def at_rate(variant: str, rate: float) -> str:
     """The name of a variant at a learning rate, such as ``ict-10@0.0001``."""
     return f"{variant}{_MARK}{rate:g}"
+
+
+def unnamed(key: str, rate: float) -> Iterator[Fault]:
+    """That a learning rate is not the one that :func:`at_rate` writes, if it is not."""
+    if rate_of(at_rate("", rate))[1] != rate:
+        yield refused(key, rate, "at most six digits, as folders are named by it")
 
 
 def rate_of(variant: str) -> tuple[str, float | None]:

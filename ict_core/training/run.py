@@ -148,11 +148,10 @@ def _short(base: Path, problems: pd.DataFrame, training: Training) -> pd.DataFra
         return problems
     ids = read_tokenizer(base)(problems["prompt"].tolist())["input_ids"]
     short = problems[[len(prompt) <= limit for prompt in ids]]
+    if len(ids) < least:
+        raise UserError(f"{len(ids)} training problems are too few; allowed: at least {least}, those of a step")
     if len(short) < least:
-        lengths = sorted(map(len, ids))
-        if len(lengths) < least:
-            raise UserError(f"{len(lengths)} training problems are too few; allowed: at least {least}, those of a step")
-        allowed = f"at least {lengths[least - 1]}, so that {least} prompts are left for a step"
+        allowed = f"at least {sorted(map(len, ids))[least - 1]}, so that {least} prompts are left for a step"
         raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: {allowed}")
     return short
 

@@ -119,7 +119,7 @@ def test_holm_runs_over_the_tested_claims_of_a_family_alone(entries):
 def test_what_the_study_did_not_run_or_know_is_named(evidence, entries):
     found = {e.claim.id: e for e in entries}
     assert (found["beats-kl"].verdict, found["beats-kl"].remark) == (NOT_TESTED, "without kl-10")
-    assert (found["branching-points"].unit[-5:], found["branching-points"].outcome.seeds) == ("forks", 3)
+    assert (found["branching-points"].unit, found["branching-points"].outcome.seeds) == ("share of the known forks", 3)
     assert list(found["gain-over-grpo"].by_model) == ["tiny", "small"] and found["gain-over-grpo"].outcome.seeds == 3
     (needing,) = ledger([claim(None, needs="a model")], evidence, 0.02, 0.8)
     assert (needing.verdict, needing.remark) == (NOT_TESTED, "needs a model")

@@ -67,6 +67,5 @@ def test_runs_of_a_variant_with_the_same_fault_are_one_row():
         pd.DataFrame(GOOD | {"truncated_share": c}).assign(model="m", variant="v", seed=seed, step=range(STEPS))
         for seed, c in ((3, cut[0]), (1, cut[1]))
     ]
-    (row,) = run_notes(pd.concat(logs)).splitlines()[2:]
-    assert row.startswith("| m/v | 1, 3 | ") and row.endswith(" cut | 0.2 to 0.4 | 9 |")
+    assert run_notes(pd.concat(logs)).splitlines()[2:] == ["| m/v | 1, 3 | share of responses cut | 0.2 to 0.4 | 9 |"]
     assert run_notes(logs[0].assign(truncated_share=0.0)) == ""

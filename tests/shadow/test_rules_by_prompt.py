@@ -64,9 +64,9 @@ def test_prompts_have_medians_of_all_tokens_and_shares_of_their_own():
 
 
 def test_a_rule_that_reads_true_steps_is_refused():
-    with pytest.raises(UserError, match=r"oracle\.yaml: selector: 'oracle-decisions'"):
+    with pytest.raises(UserError, match=r"oracle\.yaml: selector: 'oracle-decisions'; allowed"):
         Prompts.of(tokens(1), [*RULES, Rule("oracle", "oracle-decisions", {})], 0)
-    with pytest.raises(UserError, match=r"zeros\.yaml: reference: .*js_zeros"):
+    with pytest.raises(UserError, match=r"zeros\.yaml: reference: .*js_zeros; allowed"):
         Prompts.of(tokens(1), [Rule("zeros", "top-score", {"score": "js_zeros"})], 0)
 
 

@@ -25,9 +25,11 @@ def test_by_how_much_pass_at_n_is_too_low_at_most():
     q = 15 / 16  # the most of q^15 - q^16; in one of 2 x 2 runs of problems, in one of two benchmarks
     most = 100 * (q**15 - q**16) / 4 / 2
     lost = scores({("ict-10", 2, "word-1"): 1})
-    told = ungraded(lost)
-    assert told.startswith("1 of 384 ") and ": `tiny/ict-10` 1. " in told and "pass@n stands for pass@k" in told
-    assert told.endswith(f"more than {most:.2g} points too low.")
+    assert ungraded(lost) == (
+        "1 of 384 samples could not be graded (timeout, memory, error) and enter no value: `tiny/ict-10` 1. "
+        "Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
+        f"{most:.2g} points too low."
+    )
     assert f"than {2 * most:.2g} points" in ungraded(lost, ["word"])
     assert "stands for" not in ungraded(lost, ["aime"])  # the benchmark is outside of the average
     assert ungraded(scores({})) == ""

@@ -230,7 +230,7 @@ def test_weights_that_are_none_name_the_function_and_none_is_read_outside_the_re
     weights = select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2).weights
     assert weights.isfinite().all() and (weights > 0).equal(rollouts()["completion_mask"].bool())
     wrong = found
-    with pytest.raises(ValueError, match=f"inverse: a weight of {message}; allowed: finite"):
+    with pytest.raises(ValueError, match=f"inverse: a weight of {message}; allowed: finite and at least 0"):
         select(model_of(tiny_checkpoint), rollouts(), inverse, group_size=2)
     with pytest.raises(ValueError, match="<lambda>: weights of shape"):
         select(model_of(tiny_checkpoint), rollouts(), lambda batch, _: batch.mask.T, group_size=2)

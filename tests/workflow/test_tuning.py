@@ -91,7 +91,8 @@ def test_another_choice_trains_at_its_rate(tuned):
 
 def test_a_rate_that_is_missing_or_not_wanted_is_refused(tuned):
     missing = train(tuned, "x")
-    assert missing.returncode == 2 and "--rate None: mini-xs/ict-10/seed-0 of tuned" in missing.stdout
+    assert missing.returncode == 2
+    assert "--rate None: mini-xs/ict-10/seed-0 of tuned; allowed: the file" in missing.stdout
     given = train(tuned, "x", "--rate", f"{RESULTS}/mini-xs/ict-10/rate.json", variant="ict-10@0.0003")
     assert given.returncode == 2 and "allowed: none" in given.stdout
 

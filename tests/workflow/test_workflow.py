@@ -64,7 +64,7 @@ def test_a_failed_run_ends_with_the_failed_cells_and_a_full_disk_is_told_before(
     fresh.append("ict_core/process/failures.py", "\nLEAST_MIB = 10**9\n")
     result = fresh.snakemake(*SMOKE)
     assert result.returncode == 1 and "Traceback" not in result.stdout
-    assert "1000000000 are needed to begin" in result.stdout
+    assert "and 1000000000 are needed to begin; the disk is full" in result.stdout
 
 
 SPOILED = {
@@ -263,7 +263,7 @@ def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     files += [f"{cell}/train/{name}" for name in ("model/model.safetensors", "log.parquet", "tokens.parquet")]
     before = {file: (finished.folder / file).read_bytes() for file in files}
     told = finished.done("ict", "verify", cell, "--keep", "again")
-    assert "equal: all 10" in told and "Changed since" not in told
+    assert "equal: all 10 are the same" in told and "Changed since" not in told
     again = {file: (finished.folder / file.replace("results/smoke", "again")).read_bytes() for file in files}
     assert [file for file in files if again[file] != before[file]] == []
     (finished.folder / files[0]).unlink()

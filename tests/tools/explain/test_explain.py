@@ -70,7 +70,7 @@ def test_a_printed_number_that_its_runs_do_not_give_is_told(tmp_path, capsys):
     assert main(["explain", str(tmp_path / "tables/main.csv"), "--cell", "mini-s"]) == 1
     printed = capsys.readouterr().out
     assert "NOT the printed 0.5" in printed
-    assert re.match("NOT SOUND: .*: mean; ", printed.splitlines()[-1])
+    assert re.match("NOT SOUND: .*: mean; not checked: verdicts,", printed.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,8 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
     assert main(["explain", table, "--cell", "m/ict-10/3", "--samples", "b/q"]) == 0
     printed = capsys.readouterr().out
     assert "results/made/m/ict-10/seed-3/train/manifest.json\n" in printed
-    for words in ("seed 3\n", "method name ict-10\n", "training steps 6\n", "cccccccccccc with changes, library dddd"):
+    assert "commit cccccccccccc with changes, library dddd" in printed
+    for words in ("seed 3\n", "method name ict-10\n", "training steps 6\n"):
         assert words in printed
     assert "  b/q, sample 0: wrong\n    | <b>5\n" in printed and "b/p, sample" not in printed
     assert "\nThe problem b/q\n  question:\n    | ?\n  gold answer:\n    | 4\n" in printed
@@ -170,7 +171,7 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
     log = log.assign(model="m", variant="ict-10", seed=3, step=range(8), selecting=True, tokens=9)
     records.write_frame(log, study / "train_log.parquet", records.STUDY_LOG)
     assert main(["explain", table, "--cell", "m/ict-10/3"]) == 0
-    assert "cut 0.3 at the end" in capsys.readouterr().out
+    assert "cut 0.3 at the end, from step 0\n" in capsys.readouterr().out
     assert main(["explain", table, "--cell", "m", "--samples", "b/r"]) == 2
     assert "problem; allowed: b/p, b/q" in capsys.readouterr().err
 
@@ -185,7 +186,7 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
 )
 def test_where_no_run_enters_there_is_nothing_to_check(table, selection):
     text, sound = explain(MINI / table, selection)
-    assert sound and text.splitlines()[-1].startswith("nothing to check")
+    assert sound and text.splitlines()[-1] == "nothing to check: no training run enters it"
 
 
 def test_each_broken_link_is_named(study):

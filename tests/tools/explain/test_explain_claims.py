@@ -107,8 +107,8 @@ def test_a_claim_whose_numbers_its_runs_do_not_give_is_told(copy, capsys):
     assert main(["explain", str(copy), "--cell", "beats-random"]) == 1
     printed = capsys.readouterr().out
     assert "NOT the printed 0.5\n" in printed and "NOT the printed supported" in printed
-    assert "test, declared by" in printed and ": ict-10 − random-10, pass@4" in printed
-    assert re.match("NOT SOUND: .*: test, estimate, p, verdict; ", printed.splitlines()[-1])
+    assert "test, declared by" in printed and "NOT the test that was made: ict-10 − random-10, pass@4" in printed
+    assert re.match("NOT SOUND: .*: test, estimate, p, verdict; not checked: ", printed.splitlines()[-1])
 
 
 def test_a_selection_of_no_claim_or_of_several_lists_the_claims(copy, tmp_path, capsys):

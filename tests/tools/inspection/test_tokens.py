@@ -79,4 +79,4 @@ def test_mistakes_are_named(cell, capsys, tmp_path):
     assert "ict-10 is marked already" in error("--method", str(CONFIGS / "methods/ict-10.yaml"))
     assert "none.parquet: no such" in error("--problems", str(tmp_path / "none.parquet"))
     assert "ict.yaml: no such" in error("--method", str(CONFIGS / "methods/ict.yaml"))
-    assert "--alternatives 21 is not allowed; allowed: 0" in error("--alternatives", "21")
+    assert "--alternatives 21 is not allowed; allowed: 0 to 20" in error("--alternatives", "21")

@@ -73,7 +73,7 @@ def test_a_kept_folder_must_be_empty_and_the_cell_of_the_study(tmp_path, capsys)
     cell = str(tmp_path / "mini/mini-s/grpo/seed-1")
     write_manifest(tmp_path / "mini/mini-s/grpo/rate.json", {"learning_rate": 3e-4})
     assert main(["verify", cell, "--study", str(STUDY), "--keep", str(tmp_path)]) == 2
-    assert "an empty folder" in capsys.readouterr().err
+    assert "allowed: a new or an empty folder" in capsys.readouterr().err
 
 
 def commands(monkeypatch, place: Place, study_file: Path, stages: tuple[str, ...], steps: int | None, out: Path):
