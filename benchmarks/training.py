@@ -5,12 +5,13 @@
     python benchmarks/training.py --against HEAD~1 --methods grpo --steps 16
     python benchmarks/training.py --quick           # one step of next to nothing, beside HEAD
 
-A training is of mini-s, 32 prompts a step and 8 rollouts each in one micro-batch, with portable numerics on one thread,
-from the base model of mini's first seed or one of 600 steps. In the world `one-step` it is of SmolLM2-135M after the
-supervised start of the study `smollm2-one-step`, by that study's recipe, natively in the other tree, which has no other
-way at this size; then both answer 40 test problems 8 times. The two trees take turns, each training in a process of
-its own; the base and the problems are the same. A figure is the median over the rounds, a ratio that of one round; the
-parts are wall seconds, as `timing.parquet` has them. The commit comes from this repository's history.
+A training is of mini-s, 32 prompts a step and 8 rollouts each in one micro-batch, with portable numerics on one
+thread, from the base model of mini's first seed or one of 600 steps. In the world `one-step` it is of SmolLM2-135M
+after the supervised start of the study `smollm2-one-step`, by that study's recipe at a constant rate, natively in the
+other tree, which has no other way at this size; then both answer 40 test problems 8 times. The two trees take turns,
+each training in a process of its own; the base and the problems are the same. A figure is the median over the rounds,
+a ratio that of one round; the parts are wall seconds, as `timing.parquet` has them. The commit comes from this
+repository's history.
 """
 
 import os
@@ -55,6 +56,7 @@ def timed_study(
     methods, steps, prompts = of
     sizes = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts, "steps": steps}
     timed = yaml.safe_load(recipe.read_text()) | sizes | {"lr_warmup_steps": min(warmup, steps - 1)}
+    timed.pop("lr_schedule", None)  # a key that older trees do not know
     grid = [{"models": [model], "methods": methods, "seeds": [0]}]
     stated = {**stated, "study": "timed", "training": "timed", "grid": grid, "baselines": methods[:1]}
     for kind, content in (("training", timed), ("studies", stated)):

@@ -26,7 +26,6 @@ from ict_core.tables.table import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
-ONE_STEP = REPOSITORY / "results/cells/smollm2-one-step/smollm2-135m-one-step"
 # the comparison, each with seeds and base models of its own
 REPLICATIONS = ("mini-40", "mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3")
 BEFORE = REPLICATIONS[2:]  # by which mini-40 was planned; the seeds of mini are among those of mini-20
@@ -155,17 +154,12 @@ def token_claims() -> str:
     return table(["", "SmolLM2-135M", "the paper", "verdict"], rows)
 
 
-def by_quarter(steps: pd.DataFrame) -> pd.DataFrame:
-    """The means over each quarter of a training's steps."""
-    return steps.groupby(np.arange(len(steps)) * 4 // len(steps)).mean()
-
-
 def training_of_a_real_model() -> str:
     """Reward and entropy of each quarter of the stored trainings."""
     log = Stored(REFERENCE / "smollm2").frame("log").sort_values("step")
     rows = []
     for (variant, seed), steps in log.groupby(["variant", "seed"]):
-        quarters = by_quarter(steps[["reward", "h1"]])
+        quarters = steps[["reward", "h1"]].groupby(np.arange(len(steps)) * 4 // len(steps)).mean()
         rewards = [f"{100 * reward:.1f} %" for reward in quarters["reward"]]
         entropies = f"{quarters['h1'].iloc[0]:.2f}, {quarters['h1'].iloc[-1]:.2f}"
         rows.append([f"`{variant}`, seed {seed}", *rewards, entropies])
@@ -173,31 +167,14 @@ def training_of_a_real_model() -> str:
     return table(heads, rows)
 
 
-def pilots_of_a_real_model() -> str:
-    """Reward of each quarter of the stored trainings that choose rates, of the arms that may settle a recipe."""
-    rows = []
-    for arm in ("grpo", "random-10"):
-        logs = {float(folder.name.split("@")[1]): folder for folder in ONE_STEP.glob(f"{arm}@*")}
-        for rate, folder in sorted(logs.items()):
-            steps = pd.read_parquet(folder / "seed-900/log.parquet").sort_values("step")
-            rewards = by_quarter(steps[["reward"]])["reward"]
-            rows.append([f"`{arm}`", f"{rate:g}", *(f"{100 * value:.0f} %" for value in rewards)])
-    return table(["mean reward of", "rate", "steps 1 to 4", "5 to 8", "9 to 12", "13 to 16"], rows)
-
-
 def power_of_a_real_model() -> str:
     """The smallest difference that is found in four of five studies, by the spread between seeds."""
     spreads = (0.01, 0.02, 0.03, 0.05, 0.08)
     rows = [
-        [
-            str(seeds),
-            f"{ALPHA / tests:.3f}",
-            *(f"{100 * detectable(sd, seeds, 0.8, ALPHA / tests):.1f}" for sd in spreads),
-        ]
-        for seeds in (6, 8)
+        [f"{ALPHA / tests:.3f}", *(f"{100 * detectable(sd, 6, 0.8, ALPHA / tests):.1f}" for sd in spreads)]
         for tests in (1, 3)
     ]
-    return table(["seeds", "level", *(f"sd {100 * sd:.0f}" for sd in spreads)], rows)
+    return table(["level", *(f"sd {100 * sd:.0f}" for sd in spreads)], rows)
 
 
 def chosen_rates() -> str:
@@ -315,7 +292,6 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "docs/real-model.md": {
         "claims": token_claims,
         "training": training_of_a_real_model,
-        "pilots": pilots_of_a_real_model,
         "power": power_of_a_real_model,
     },
 }
