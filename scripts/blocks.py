@@ -1,7 +1,7 @@
 """Writes what pages show of stored results: `python scripts/blocks.py`.
 
 A block of a page is between `<!-- NAME: python scripts/blocks.py -->` and `<!-- end -->`; docs/bench-tables.md is
-written whole. Every number comes from results/reference/ or results/cells/.
+written whole. Every number comes from results/reference/.
 """
 
 import json
