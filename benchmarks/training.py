@@ -47,7 +47,12 @@ def tree_of(commit: str, folder: Path) -> Iterator[Path]:
 
 
 def timed_study(
-    folder: Path, stated: dict[str, Any], model: str, of: tuple[list[str], int, int], recipe: Path, warmup: int
+    folder: Path,
+    stated: dict[str, Any],
+    model: str,
+    of: tuple[list[str], int, int],
+    recipe: dict[str, Any],
+    warmup: int,
 ) -> Path:
     """Write the study `timed` of a model's first seed alone, by a recipe with other sizes and at most that warm-up.
 
@@ -55,8 +60,7 @@ def timed_study(
     """
     methods, steps, prompts = of
     sizes = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts, "steps": steps}
-    timed = yaml.safe_load(recipe.read_text()) | sizes | {"lr_warmup_steps": min(warmup, steps - 1)}
-    timed.pop("lr_schedule", None)  # a key that older trees do not know
+    timed = recipe | sizes | {"lr_warmup_steps": min(warmup, steps - 1)}
     grid = [{"models": [model], "methods": methods, "seeds": [0]}]
     stated = {**stated, "study": "timed", "training": "timed", "grid": grid, "baselines": methods[:1]}
     for kind, content in (("training", timed), ("studies", stated)):
@@ -69,11 +73,12 @@ def mini_study(folder: Path, of: tuple[list[str], int, int]) -> Path:
     text = (folder / "configs/studies/mini.yaml").read_text()
     stated = yaml.safe_load(text[: text.index("\ngrid:")]) | {"numerics": "portable"}
     stated["evidence"].pop("validity", None)
-    return timed_study(folder, stated, "mini-s", of, folder / "configs/training/mini.yaml", warmup=5)
+    recipe = yaml.safe_load((folder / "configs/training/mini.yaml").read_text())
+    return timed_study(folder, stated, "mini-s", of, recipe, warmup=5)
 
 
 def real_study(folder: Path, of: tuple[list[str], int, int], numerics: str) -> Path:
-    """Of SmolLM2-135M by the recipe of `smollm2-one-step`, which every tree since 9745d7d can read."""
+    """Of SmolLM2-135M by the recipe of `smollm2-one-step`, but for a key that not every tree since 9745d7d knows."""
     stated = {
         **{"note": "Timed.", "scale": "mini", "numerics": numerics, "selection_warmup_steps": 0},
         **{"data": {"seed": 0, "train_sets": ["gsm8k-short-train"]}, "benchmarks": ["gsm8k-short"]},
@@ -81,7 +86,8 @@ def real_study(folder: Path, of: tuple[list[str], int, int], numerics: str) -> P
         "evaluation": {"engine": "vllm", "samples": 8, "temperature": 1.0, "top_p": 1.0, "max_new_tokens": 64}
         | {"threads": 1},
     }
-    recipe = report.REPOSITORY / "configs/training/smollm2-one-step.yaml"
+    recipe = yaml.safe_load((report.REPOSITORY / "configs/training/smollm2-one-step.yaml").read_text())
+    del recipe["lr_schedule"]
     return timed_study(folder, stated, "smollm2-135m", of, recipe, warmup=3)
 
 

@@ -168,7 +168,7 @@ def training_of_a_real_model() -> str:
 
 
 def power_of_a_real_model() -> str:
-    """The smallest difference that is found in four of five studies, by the spread between seeds."""
+    """The smallest difference that is found in four of five studies of six seeds, by the spread between these."""
     spreads = (0.01, 0.02, 0.03, 0.05, 0.08)
     rows = [
         [f"{ALPHA / tests:.3f}", *(f"{100 * detectable(sd, 6, 0.8, ALPHA / tests):.1f}" for sd in spreads)]
