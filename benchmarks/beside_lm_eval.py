@@ -1,14 +1,14 @@
-r"""Let `ict eval` and lm-evaluation-harness ask one model the same problems; count where text or verdict differ.
+r"""Give one model the same problems by `ict eval` and lm-evaluation-harness; count where text or verdict differ.
 
     python benchmarks/beside_lm_eval.py --problems 100
     python benchmarks/beside_lm_eval.py --model DIR --benchmark gsm8k --mirror ../shared/benchmarks/mirror
     python benchmarks/beside_lm_eval.py --quick
 
-Both decode greedily in float32 by transformers, from the prompt that `ict eval` writes; the harness judges by the
-filters and the metric of its own task GSM8K, so the benchmark's answers must be numbers. Without a model, that of the
-mini study is asked, or one like it that is pretrained in 600 steps, a minute. It needs an environment with this
-package and ``lm_eval`` (0.4.13 is what ``docs/grading.md`` reports), else it says so and ends. With ``--quick`` it
-needs none: in the harness's place are transformers' own ``generate`` and the last number of the text.
+Both decode greedily in float32 with transformers, from the prompt that `ict eval` writes. The harness judges by the
+filters and the metric of its own GSM8K task, so the benchmark's answers must be numbers. Without ``--model`` it takes
+the mini study's model, or pretrains one like it for 600 steps, a minute. It needs an environment with this package and
+``lm_eval`` (``docs/grading.md`` reports 0.4.13); otherwise it says so and ends. ``--quick`` does not need ``lm_eval``:
+it uses transformers' own ``generate`` and the last number of the text instead of the harness.
 """
 
 import importlib.util
@@ -22,13 +22,13 @@ from typing import Any
 import pandas as pd
 import report
 
-GREEDY = "0.000001"  # top_p: the likeliest token alone
-SAMPLES = 4  # all the same
+GREEDY = "0.000001"  # top_p that keeps only the most likely token
+SAMPLES = 4  # all equal, as decoding is greedy
 JUDGES = ("strict-match", "flexible-extract")
 
 
 def ours(model: str, benchmark: str, problems: int, tokens: int, more: list[str]) -> pd.DataFrame:
-    """An answer a problem, with the prompt and the verdict, by `ict eval`."""
+    """One answer per problem by `ict eval`, with the prompt and the verdict."""
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "out")
         command = [sys.executable, "-m", "ict_core", "eval", model, "--engine", "transformers", "--out", str(out)]
@@ -42,23 +42,23 @@ def ours(model: str, benchmark: str, problems: int, tokens: int, more: list[str]
 
 
 def by_generate(model: str, answers: pd.DataFrame, tokens: int) -> pd.DataFrame:
-    """The column `text`, by transformers' own generate, and whether its last number is the answer."""
+    """The column `text` from transformers' own generate, and whether the last number in it is the answer."""
     from ict_core.models.read import read_model, read_tokenizer
 
     tokenizer, decoder = read_tokenizer(Path(model)), read_model(Path(model), "float32").eval()
     texts = []
     for prompt in answers["prompt"]:
         ids = tokenizer(prompt, return_tensors="pt", add_special_tokens=False)
-        made = decoder.generate(**ids, do_sample=False, max_new_tokens=tokens)[0, ids["input_ids"].shape[1] :]
-        texts.append(tokenizer.decode(made, skip_special_tokens=True))
-    last = [re.findall(r"-?\d+", text.replace(",", ""))[-1:] for text in texts]
+        completion = decoder.generate(**ids, do_sample=False, max_new_tokens=tokens)[0, ids["input_ids"].shape[1] :]
+        texts.append(tokenizer.decode(completion, skip_special_tokens=True))
+    numbers = [re.findall(r"-?\d+", text.replace(",", ""))[-1:] for text in texts]
     return pd.DataFrame(
-        {"last number": [[gold] == n for gold, n in zip(answers["answer"], last, strict=True)], "text": texts}
+        {"last number": [[gold] == n for gold, n in zip(answers["answer"], numbers, strict=True)], "text": texts}
     )
 
 
 def by_harness(model: str, answers: pd.DataFrame, tokens: int) -> pd.DataFrame:
-    """The column `text`, and whether each filter of GSM8K's task finds the answer in it, by lm-evaluation-harness."""
+    """The column `text` from lm-evaluation-harness, and whether each filter of its GSM8K task finds the answer."""
     import datasets
     import lm_eval
     import yaml
@@ -77,9 +77,9 @@ def by_harness(model: str, answers: pd.DataFrame, tokens: int) -> pd.DataFrame:
         "generation_kwargs": {"until": [], "do_sample": False, "max_gen_toks": tokens},
     }
     arguments = {"pretrained": model, "dtype": "float32"}
-    told = lm_eval.simple_evaluate("hf", arguments, tasks=[task], device="cpu", batch_size=1, bootstrap_iters=0)
-    frame = pd.DataFrame(told["samples"]["beside"])
-    frame["text"] = [answered[0][0] for answered in frame["resps"]]
+    output = lm_eval.simple_evaluate("hf", arguments, tasks=[task], device="cpu", batch_size=1, bootstrap_iters=0)
+    frame = pd.DataFrame(output["samples"]["beside"])
+    frame["text"] = [responses[0][0] for responses in frame["resps"]]
     judged = frame.pivot(index="doc_id", columns="filter", values="exact_match")[list(JUDGES)] == 1
     return judged.assign(text=frame.groupby("doc_id")["text"].first()).reset_index(drop=True)
 
@@ -103,19 +103,19 @@ def main() -> None:
     same = answers["text"].str.strip() == peer["text"].str.strip()
     correct, rows = answers["status"] == "correct", []
     for judge in peer.columns.drop("text"):
-        theirs = peer[judge]
+        verdicts = peer[judge]
         rows.append(
             {
                 "judge": judge,
                 "problems": str(len(answers)),
                 "same text": str(same.sum()),
                 "correct here": str(correct.sum()),
-                "correct there": str(theirs.sum()),
-                "only here": str((correct & ~theirs).sum()),
-                "only there": str((~correct & theirs).sum()),
+                "correct there": str(verdicts.sum()),
+                "only here": str((correct & ~verdicts).sum()),
+                "only there": str((~correct & verdicts).sum()),
             }
         )
-        for _, row in answers[same & (correct != theirs)].head(3).iterrows():
+        for _, row in answers[same & (correct != verdicts)].head(3).iterrows():
             print(f"{judge}: {row['answer']} is the answer, {row['status']} here: ...{row['text'][-60:]!r}")
     report.append(rows, quick=options.quick)
 

@@ -1,12 +1,12 @@
-r"""Grade the same synthetic answers with this grader and with lm-evaluation-harness; print where they differ.
+r"""Grade the same synthetic answers with this grader and with lm-evaluation-harness; count what each calls correct.
 
     python benchmarks/compare_graders.py --mirror ../shared/benchmarks/mirror
     python benchmarks/compare_graders.py --quick
 
-It needs an environment with this package, math-verify and ``lm_eval`` (0.4.13 is what ``docs/grading.md`` reports), and
-the real rows; without ``lm_eval`` or the rows it says so and ends. Each gold answer is written in the variants below;
-the table counts, for each variant, how often either side says correct. Only counts are printed, never a row. With
-``--quick`` it needs neither: two made-up golds of each type, and a grader that compares texts in the harness's place.
+It needs an environment with this package, math-verify and ``lm_eval`` (``docs/grading.md`` reports 0.4.13), and the
+real rows. Without ``lm_eval`` or the rows it says so and ends. Each gold answer is written in the variants of this
+script. The table counts how often each side calls a variant correct. Only counts are printed, never a row. ``--quick``
+needs neither: it has two made-up gold answers of each type, and a grader that compares texts instead of the harness.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ Theirs = Callable[[str, str], bool]
 MIRROR = Path(__file__).resolve().parents[2] / "shared/benchmarks/mirror"
 MADE_UP = {"number": ["42", "1042"], "latex": [r"\frac{1}{2}", "x^2+1"], "integer": ["7", "42"], "choice": ["A", "B"]}
 
-# Variant: (template of the text, whether the answer that it gives is the gold one).
+# variant -> (template of the text, whether its answer is the gold answer)
 NUMBER = {
     "#### N": ("so\n#### {gold}", True),
     "box": (r"so \boxed{{{gold}}}", True),
@@ -142,7 +142,7 @@ def _answer_is(text: str, gold: str) -> bool:
 
 
 def _content(text: str) -> str:
-    """What this grader reads of a text, so that only the comparison of two answers differs."""
+    """The answer that this grader reads from a text, so that graders differ only in how they compare answers."""
     box = last_box(text)
     return box.answer if box else text
 
@@ -157,8 +157,8 @@ def _graders() -> dict[str, dict[str, Theirs]]:
         return {"solution": f"$\\boxed{{{gold}}}$", "answer": minerva.normalize_final_answer(gold)}
 
     def minerva_of_the_box(text: str, gold: str) -> bool:
-        answer, wanted = (minerva.normalize_final_answer(side) for side in (_content(text), gold))
-        return bool(minerva.is_equiv(answer, wanted))
+        answer, expected = (minerva.normalize_final_answer(side) for side in (_content(text), gold))
+        return bool(minerva.is_equiv(answer, expected))
 
     return {
         "number": {
@@ -178,7 +178,7 @@ def _graders() -> dict[str, dict[str, Theirs]]:
 
 
 def _golds(mirror: Path, most: int) -> dict[str, list[str]]:
-    """At most so many distinct gold answers of each type, from the evaluation sets."""
+    """At most `most` distinct gold answers of each type, from the evaluation sets."""
 
     def rows(path: str) -> list[dict[str, str]]:
         return [json.loads(line) for line in (mirror / path).read_text(encoding="utf-8").splitlines()]
@@ -195,32 +195,32 @@ def _golds(mirror: Path, most: int) -> dict[str, list[str]]:
 
 
 def compare(golds: dict[str, list[str]], all_graders: dict[str, dict[str, Theirs]]) -> pd.DataFrame:
-    """One row a (type, variant, grader): answers, and how many of them this grader, theirs and both call correct."""
+    """One row per (type, variant, grader): answers, and how many this grader, the other and both call correct."""
     variants = {"number": NUMBER, "latex": LATEX, "integer": INTEGER, "choice": CHOICE}
     table = []
     with GradingPool(workers=1, seconds=5, memory_mib=1024) as pool:
         for kind, graders in all_graders.items():
             for variant, (template, right) in variants[kind].items():
                 pairs = [(template.format(**_spellings(gold, kind)), gold) for gold in golds[kind]]
-                ours = [verdict.status == "correct" for verdict in pool.grade([(*pair, kind) for pair in pairs])]
+                here = [verdict.status == "correct" for verdict in pool.grade([(*pair, kind) for pair in pairs])]
                 for grader, grade in graders.items():
                     with contextlib.redirect_stdout(io.StringIO()):
-                        theirs = [grade(text, gold) for text, gold in pairs]
-                    both = sum(a and b for a, b in zip(ours, theirs, strict=True))
+                        peer = [grade(text, gold) for text, gold in pairs]
+                    both = sum(a and b for a, b in zip(here, peer, strict=True))
                     expected = len(pairs) if right else 0
-                    table.append((kind, variant, grader, len(pairs), expected, sum(ours), sum(theirs), both))
+                    table.append((kind, variant, grader, len(pairs), expected, sum(here), sum(peer), both))
     return pd.DataFrame(table, columns=["type", "variant", "grader", "answers", "expected", "ours", "theirs", "both"])
 
 
 def show(table: pd.DataFrame) -> None:
-    """Print the rows, and how many differ."""
+    """Print the rows, and how many of them differ."""
     report.show(table.astype(str).to_dict("records"))
-    unlike = table[(table["ours"] != table["both"]) | (table["theirs"] != table["both"])]
-    print(f"{len(unlike)} of {len(table)} (variant, grader) pairs differ")
+    differing = table[(table["ours"] != table["both"]) | (table["theirs"] != table["both"])]
+    print(f"{len(differing)} of {len(table)} (variant, grader) pairs differ")
 
 
 def main() -> None:
-    """Print the variants on which the two sides differ, and how many agree."""
+    """Print how often each side calls a variant correct, and on how many they differ."""
     parser = report.parser(__doc__)
     parser.add_argument("--mirror", type=Path, default=MIRROR)
     parser.add_argument("--most", type=int, default=10_000, help="gold answers of each type")

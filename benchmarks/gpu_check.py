@@ -1,12 +1,12 @@
-"""What of the harness needs a GPU, checked on one, in stages of at most eight minutes.
+"""Checks on a GPU the parts of the harness that need one, in stages of at most eight minutes.
 
     python benchmarks/gpu_check.py                          # all stages; the page is results/gpu-check/page.md
     python benchmarks/gpu_check.py --stages repeat step     # some of them; the page keeps what others have left
     python benchmarks/gpu_check.py --quick                  # dry: the same stages on the CPU, of next to nothing
 
-`devices`, `step`, `packing` and `repeat` need torch, transformers and TRL, no vLLM and no network, as their models have
-random weights. `rollouts` needs vLLM (`make env LOCK=gpu`), `ranks` two GPUs, `study` the hub. What cannot run says
-why.
+`devices`, `step`, `packing` and `repeat` need torch, transformers and TRL. They need no vLLM and no network, as their
+models have random weights. `rollouts` needs vLLM (`make env LOCK=gpu`), `ranks` needs two GPUs, and `study` needs the
+hub. A stage that cannot run says why.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import report
 
-LIMIT = 480  # seconds of a stage
+LIMIT = 480  # seconds a stage may take
 PAGE = report.REPOSITORY / "results/gpu-check"
 ROLLOUTS = {"engine": "vllm-colocate", "memory_share": 0.3, "sleep": False, "probe_bound": 0.05,
             "correction": {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0}}  # fmt: skip
@@ -39,7 +39,7 @@ class NotRun(Exception):
 
 
 class Figure(NamedTuple):
-    """One thing that was measured, and the bound that it has to keep, if any."""
+    """A measured value, and its upper bound, if it has one."""
 
     what: str
     value: float
@@ -48,7 +48,7 @@ class Figure(NamedTuple):
 
 
 def devices(dry: bool) -> Iterator[Figure]:
-    """Token statistics and the weights of every rule: the CPU's and the GPU's."""
+    """How far token statistics and every rule's weights differ between the CPU and the GPU."""
     import torch
 
     from ict_core import Rule, TokenBatch
@@ -73,16 +73,16 @@ def devices(dry: bool) -> Iterator[Figure]:
         options: dict[str, Any] = {"group_size": 8, "temperature": 1.0, "scores": names}
         return token_statistics(states.to(at, dtype), head, where.to(at), ids.to(at), **options)
 
-    known = statistics("cpu", torch.float32)
+    expected = statistics("cpu", torch.float32)
     for dtype in (torch.float32, torch.bfloat16):
-        here = known if dtype == torch.float32 else statistics("cpu", dtype)
-        there = statistics(device, dtype)
-        apart = (here.values - there.values.cpu()).abs() / here.values.abs().clamp(min=1)
-        apart = apart.flatten(1).amax(1)
-        most = 1e-3 if dtype == torch.float32 else None
-        name = here.names[int(apart.argmax())]
+        on_cpu = expected if dtype == torch.float32 else statistics("cpu", dtype)
+        on_device = statistics(device, dtype)
+        errors = (on_cpu.values - on_device.values.cpu()).abs() / on_cpu.values.abs().clamp(min=1)
+        errors = errors.flatten(1).amax(1)
+        bound = 1e-3 if dtype == torch.float32 else None
+        name = on_cpu.names[int(errors.argmax())]
         yield Figure(
-            f"statistics, {str(dtype).removeprefix('torch.')}: furthest ({name})", float(apart.max()), "", most
+            f"statistics, {str(dtype).removeprefix('torch.')}: furthest ({name})", float(errors.max()), "", bound
         )
 
     advantages = torch.randn(rows, generator=draw)
@@ -90,9 +90,9 @@ def devices(dry: bool) -> Iterator[Figure]:
     studies = [load_study(report.REPOSITORY / f"configs/studies/{name}.yaml") for name in ("mini", "rules", "readings")]
     rules: list[Rule] = distinct_rules({name: m for study in studies for name, m in study.methods.items()})
     differ = 0
-    batch = TokenBatch(known, advantages, mask, ids, decisions=decisions)
+    batch = TokenBatch(expected, advantages, mask, ids, decisions=decisions)
     other = TokenBatch(
-        replace(known, values=known.values.to(device)),
+        replace(expected, values=expected.values.to(device)),
         advantages.to(device), mask.to(device), ids.to(device), decisions=decisions.to(device),
     )  # fmt: skip
     for rule in rules:
@@ -103,29 +103,29 @@ def devices(dry: bool) -> Iterator[Figure]:
 
 
 def _shapes(dry: bool) -> list[str]:
-    """Of `training_step.SETTINGS`; the last is of a step as long as one in earnest."""
+    """Keys of `training_step.SETTINGS`; the step of the last one is as long as in a real training."""
     return ["quick"] if dry else ["gpu-0.5b", "gpu-0.5b-32"]
 
 
 def step(dry: bool) -> Iterator[Figure]:
-    """A training step beside TRL's: time, and memory above weights and gradients."""
+    """A training step relative to TRL's: time, and memory beyond weights and gradients."""
     import training_step as bench
 
     bound = None if dry else 1.0
     for key in _shapes(dry):
-        setting, of_time = bench.SETTINGS[key], bound if key == _shapes(dry)[-1] else None
-        many = f"{setting.groups * bench.GROUP} rollouts"
+        setting, time_bound = bench.SETTINGS[key], bound if key == _shapes(dry)[-1] else None
+        size = f"{setting.groups * bench.GROUP} rollouts"
         with tempfile.TemporaryDirectory() as folder:
             bench.checkpoint(setting, Path(folder))
             for arm, ratio in bench.ratios(setting, Path(folder)).items():
                 if arm != bench.DENSE:
-                    yield Figure(f"{arm}, {many}: time of a step by that of TRL's", ratio, "", of_time)
+                    yield Figure(f"{arm}, {size}: time of a step by that of TRL's", ratio, "", time_bound)
             dense, sparse = (bench.memory(arm, key, Path(folder))[1] for arm in (bench.DENSE, "ICT-10"))
-        yield Figure(f"ICT-10, {many}: memory of a step by that of TRL's", sparse / dense, "", bound)
+        yield Figure(f"ICT-10, {size}: memory of a step by that of TRL's", sparse / dense, "", bound)
 
 
 def packing(dry: bool) -> Iterator[Figure]:
-    """What the layout of packed passes costs, which is computed on the CPU."""
+    """The cost of the layout of packed passes, which is computed on the CPU."""
     import torch
     import training_step as bench
 
@@ -153,45 +153,45 @@ def packing(dry: bool) -> Iterator[Figure]:
         started = time.perf_counter()
         for _ in range(setting.rounds):
             bench.step_of(trainer, rollouts, "grpo")
-        whole = time.perf_counter() - started
+        total = time.perf_counter() - started
         passes.pack = laid_out
     yield Figure("layouts a step", len(seconds) / setting.rounds, "")
     yield Figure("one layout", 1000 * sum(seconds) / len(seconds), "ms")
-    yield Figure("share of GRPO's step", 100 * sum(seconds) / whole, "%", None if dry else 10.0)
+    yield Figure("share of GRPO's step", 100 * sum(seconds) / total, "%", None if dry else 10.0)
 
 
 def repeat(dry: bool) -> Iterator[Figure]:
-    """Two trainings of one seed: are weights and log the same bytes?"""
+    """Whether two trainings of one seed give the same bytes of weights and log."""
     yield from _repeated(dry, {})
 
 
 def rollouts(dry: bool) -> Iterator[Figure]:
-    """Rollouts by vLLM in the training: are its weights the trainer's after each step, and two runs the same bytes?"""
+    """With rollouts by vLLM: whether its weights are the trainer's after each step, and two runs give equal bytes."""
     if find_spec("vllm") is None:
         raise NotRun("vLLM is not installed here: make env LOCK=gpu")
     yield from _repeated(dry, {"rollouts": ROLLOUTS})
 
 
 def _repeated(dry: bool, recipe: dict[str, Any], ranks: int = 1) -> Iterator[Figure]:
-    both = ["native", "deterministic"]
-    if dry:  # one of them; vLLM's batch invariance is a GPU's
-        both.remove("deterministic" if recipe else "native")
+    kinds = ["native", "deterministic"]
+    if dry:  # only one of them, as vLLM's batch invariance needs a GPU
+        kinds.remove("deterministic" if recipe else "native")
     with _models(dry) as base:
-        for numerics in both:
-            made = []
+        for numerics in kinds:
+            trainings = []
             for i in range(2):
-                made.append(_train(base, base.parent / f"{numerics}-{i}", numerics, recipe, ranks))
-                print(f"{numerics}, training {i + 1}: {made[-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
-            same = made[0]["bytes"] == made[1]["bytes"]
+                trainings.append(_train(base, base.parent / f"{numerics}-{i}", numerics, recipe, ranks))
+                print(f"{numerics}, training {i + 1}: {trainings[-1]['seconds']:.0f} s", file=sys.stderr, flush=True)
+            same = trainings[0]["bytes"] == trainings[1]["bytes"]
             yield Figure(f"{numerics}: runs that differ", float(not same), "", None if numerics == "native" else 0.0)
-            yield Figure(f"{numerics}: a training of {made[0]['steps']} steps", made[1]["seconds"], "s")
+            yield Figure(f"{numerics}: a training of {trainings[0]['steps']} steps", trainings[1]["seconds"], "s")
             for column in ("probe_difference", "sampler_difference", "corrected_share"):
-                if column in made[0]:
-                    yield Figure(f"{numerics}: {column}", made[0][column], "", 0.05 if "probe" in column else None)
+                if column in trainings[0]:
+                    yield Figure(f"{numerics}: {column}", trainings[0][column], "", 0.05 if "probe" in column else None)
 
 
 def ranks(dry: bool) -> Iterator[Figure]:
-    """The same of a training in two processes, one a GPU."""
+    """The same for a training in two processes, one per GPU."""
     import torch
 
     if not dry and torch.cuda.device_count() < 2:
@@ -222,7 +222,7 @@ STAGES: dict[str, Callable[[bool], Iterator[Figure]]] = {
 
 @contextmanager
 def _models(dry: bool) -> Iterator[Path]:
-    """A checkpoint of random weights in a folder of its own, with a head of its own, as vLLM needs it on a CPU."""
+    """A checkpoint of random weights in a temporary folder, with an untied head, as vLLM needs it on a CPU."""
     from ict_core.config.inputs import Architecture
     from ict_core.config.load import load_model
     from ict_core.problems.mini.tokenizer import train_tokenizer
@@ -242,15 +242,15 @@ def _models(dry: bool) -> Iterator[Path]:
 
 
 def _train(base: Path, out: Path, numerics: str, recipe: dict[str, Any], ranks: int) -> dict[str, Any]:
-    """What a training in a process of its own, or one a rank, tells."""
+    """The figures of a training in a process of its own, or in one process per rank."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(ranks)] if ranks > 1 else []
-    asked = json.dumps({"base": str(base), "out": str(out), "numerics": numerics, "recipe": recipe})
-    _ended([sys.executable, *launcher, __file__, "--train", asked])
+    arguments = json.dumps({"base": str(base), "out": str(out), "numerics": numerics, "recipe": recipe})
+    _ended([sys.executable, *launcher, __file__, "--train", arguments])
     return json.loads(out.with_suffix(".json").read_text())
 
 
 def train(base: str, out: str, numerics: Any, recipe: dict[str, Any]) -> None:
-    """One training of a few steps; what it tells stands beside its folder."""
+    """Train for a few steps, and write the figures to a file beside the training's folder."""
     from ict_core.process.numerics import use
 
     use(numerics)
@@ -287,16 +287,16 @@ def train(base: str, out: str, numerics: Any, recipe: dict[str, Any]) -> None:
     if os.environ.get("RANK", "0") != "0":
         return
     log = pd.read_parquet(Path(out) / "log.parquet")
-    whole = hashlib.sha256((Path(out) / "model/model.safetensors").read_bytes())
-    whole.update(log.to_csv().encode())
-    told = {"bytes": whole.hexdigest(), "steps": len(log), "seconds": time.perf_counter() - started}
+    digest = hashlib.sha256((Path(out) / "model/model.safetensors").read_bytes())
+    digest.update(log.to_csv().encode())
+    summary = {"bytes": digest.hexdigest(), "steps": len(log), "seconds": time.perf_counter() - started}
     means = log.select_dtypes("number").mean()
-    told |= {name: float(mean) for name, mean in means.items() if pd.notna(mean) and name not in told}
-    Path(out).with_suffix(".json").write_text(json.dumps(told))
+    summary |= {name: float(mean) for name, mean in means.items() if pd.notna(mean) and name not in summary}
+    Path(out).with_suffix(".json").write_text(json.dumps(summary))
 
 
 def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """A command that has ended well; a RuntimeError with the end of what it printed."""
+    """Run a command; a RuntimeError with the end of its output if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=report.REPOSITORY)
     if done.returncode:
         raise RuntimeError(
@@ -306,16 +306,16 @@ def _ended(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def run_stage(name: str, dry: bool) -> list[dict[str, str]]:
-    """The rows of one stage, which runs in a process of its own; one row where it could not run, or failed."""
+    """The rows of one stage, which runs in a process of its own; a single row if it could not run or failed."""
     command = [sys.executable, __file__, "--stage", name, *(["--quick"] if dry else [])]
     started = time.perf_counter()
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT)
-        told = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else f"failed: status {done.returncode}"
+        data = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else f"failed: status {done.returncode}"
     except subprocess.TimeoutExpired:
-        told = f"failed: not done within {LIMIT} s"
+        data = f"failed: not done within {LIMIT} s"
     print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr)
-    figures = [Figure(*figure) for figure in told] if isinstance(told, list) else []
+    figures = [Figure(*figure) for figure in data] if isinstance(data, list) else []
     rows = [
         {
             "stage": name,
@@ -326,11 +326,11 @@ def run_stage(name: str, dry: bool) -> list[dict[str, str]]:
         }
         for figure in figures
     ]
-    return rows or [{"stage": name, "figure": "", "value": "", "allowed": "", "verdict": told}]
+    return rows or [{"stage": name, "figure": "", "value": "", "allowed": "", "verdict": data}]
 
 
 def write_page(folder: Path) -> None:
-    """The page of all stages that have left their figures in a folder."""
+    """Write the page of all stages whose figures are stored in a folder."""
     stored = {name: json.loads(file.read_text()) for name in STAGES if (file := folder / f"{name}.json").exists()}
     rows = [row for each in stored.values() for row in each["rows"]]
     machines = dict.fromkeys(each["on"] for each in stored.values())
@@ -338,7 +338,7 @@ def write_page(folder: Path) -> None:
 
 
 def main() -> None:
-    """Run the stages that were asked for, each in a process of its own, and write the page."""
+    """Run the requested stages, each in a process of its own, and write the page."""
     parser = report.parser(__doc__)
     parser.add_argument(
         "--stages", nargs="+", choices=STAGES, default=[*STAGES], metavar="STAGE", help=", ".join(STAGES)
@@ -363,8 +363,8 @@ def main() -> None:
     if not options.quick:
         PAGE.mkdir(parents=True, exist_ok=True)
         for name in options.stages:
-            own = [row for row in rows if row["stage"] == name]
-            (PAGE / f"{name}.json").write_text(json.dumps({"rows": own, "on": report.on()}, indent=1))
+            of_stage = [row for row in rows if row["stage"] == name]
+            (PAGE / f"{name}.json").write_text(json.dumps({"rows": of_stage, "on": report.on()}, indent=1))
         write_page(PAGE)
     else:
         report.show(rows)

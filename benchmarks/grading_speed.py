@@ -1,10 +1,10 @@
-"""How many answers a second the grading pool grades, by kind of answer.
+"""How many answers per second the grading pool grades, by kind of answer.
 
     python benchmarks/grading_speed.py
     python benchmarks/grading_speed.py --quick      # 10 answers of each kind
 
-Synthetic answers, no two alike, as equal answers to one problem are graded once. `settled` ones need no algebra and are
-graded in the calling process; the others go to one worker, which has already started.
+The answers are synthetic and all different, as equal answers to one problem are graded once. `settled` answers need no
+algebra and are graded in the calling process. The others go to one worker, which has already started.
 """
 
 import time
@@ -31,14 +31,14 @@ KINDS: dict[str, Callable[[int], tuple[str, str, str]]] = {  # answer, gold, typ
 
 
 def items(kind: str, number: int) -> list[Item]:
-    """(text, gold answer, answer type) of so many answers of a kind."""
+    """(text, gold answer, answer type) for `number` answers of a kind."""
     made = [KINDS[kind](i) for i in range(number)]
     boxed = "no answer" not in kind
-    return [(f"{_TALK}\\boxed{{{answer}}}" if boxed else _TALK + answer, gold, of) for answer, gold, of in made]
+    return [(f"{_TALK}\\boxed{{{answer}}}" if boxed else _TALK + answer, gold, type_) for answer, gold, type_ in made]
 
 
 def main() -> None:
-    """Grade every kind, print and keep answers a second."""
+    """Grade every kind, and print and store the answers per second."""
     parser = report.parser(__doc__)
     parser.add_argument("--answers", type=int, default=1000, help="of each kind")
     options = report.parse(parser, answers=10)

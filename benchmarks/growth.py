@@ -1,12 +1,12 @@
-"""How dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
+"""How the dry run, status and aggregation grow with the number of cells: seconds, memory, and the exponent.
 
     python benchmarks/growth.py         # of 34, 102, 1,020 and 3,060 cells
     python benchmarks/growth.py --quick # of 34 and 68
 
-Each study is `mini-ablations` with other seeds, in a copy of the repository. The dry run has nothing
-done yet; `ict status` looks at the study half done; `ict collect` and `ict statistics` read synthetic cells: the stored
-run's, taken again for every further seed. The exponent is the slope of log CPU seconds over log cells between the two
-largest.
+Each study is `mini-ablations` with other seeds, in a copy of the repository. For the dry run nothing is done yet. For
+`ict status` half of the cells are done. `ict collect` and `ict statistics` read synthetic cells: those of the stored
+run, repeated for every further seed. The exponent is the slope of log CPU seconds over log cells between the two
+largest studies.
 """
 
 import math
@@ -32,10 +32,10 @@ from ict_core.store.manifests import read_manifest, write_manifest
 REFERENCE = report.REPOSITORY / "results/reference/mini-ablations"
 STUDY = "configs/studies/mini-ablations.yaml"
 STORED_SEEDS = 6
-VARIANTS = 34  # cells of a seed
+VARIANTS = 34  # cells per seed
 
 
-# runs a module; what it prints last is its own peak (the kernel's count for a child begins with its parent's memory)
+# runs a module, and prints its own peak last (the kernel's count for a child begins with its parent's memory)
 PEAK = """
 import runpy, sys
 sys.argv = sys.argv[1:]
@@ -48,7 +48,7 @@ finally:
 
 
 class Run(NamedTuple):
-    """What a command took: wall and CPU seconds, and its peak memory, MiB."""
+    """A command's wall and CPU seconds, and its peak memory in MiB."""
 
     seconds: float
     cpu: float
@@ -66,14 +66,14 @@ def with_seeds(folder: Path, seeds: int) -> Study:
 
 
 def run(folder: Path, *command: str) -> Run:
-    """Run a module of Python in a folder; stops the benchmark when it fails."""
+    """Run a Python module in a folder. If it fails, the benchmark exits."""
     started = time.perf_counter()
     cpu, errors = report.cpu_seconds([sys.executable, "-c", PEAK, *command], folder, {"PYTHONPATH": str(folder)})
     return Run(time.perf_counter() - started, cpu, int(errors.split()[-1]) / 1024)
 
 
 class Cells:
-    """Writes the files of cells: the stored run's for its own seeds, links to them for all others."""
+    """Writes the files of cells: those of the stored run for its seeds, and links to them for all other seeds."""
 
     def __init__(self, results: Path) -> None:
         self.results = results
@@ -83,7 +83,7 @@ class Cells:
         self.manifests = read_manifest(REFERENCE / MANIFEST)
 
     def write(self, cell: Cell, base: bool) -> None:
-        """One cell; those of the stored seeds must come first."""
+        """Write one cell. Those of the stored seeds must come first."""
         stored = cell._replace(seed=cell.seed % STORED_SEEDS)
         folder = self.results / cell.folder
         if cell == stored:
@@ -97,7 +97,7 @@ class Cells:
                 target.hardlink_to(file)
 
     def write_shadow(self, cells: list[Cell]) -> None:
-        """The frame of the rules side by side on the tokens of these cells."""
+        """Write the frame that compares the rules on the tokens of these cells."""
         frame = pd.read_parquet(StudyFiles(REFERENCE).frame("shadow"))
         rows = [self._of(frame, cell._replace(seed=cell.seed % STORED_SEEDS)).assign(seed=cell.seed) for cell in cells]
         records.write_frame(pd.concat(rows), StudyFiles(self.results).frame("shadow"), records.STUDY_SHADOW)
@@ -126,29 +126,29 @@ class Cells:
     def _whole(self, job: dict) -> dict:
         """A job's manifest as it was before `collect.merge_manifests`, without its configuration."""
         merged = self.manifests
-        whole = {**job, **merged["environments"][job["environment"]], "process": merged["processes"][job["process"]]}
-        whole |= {"config": {}, "files": {}}
-        whole["source"] = {**merged["sources"][job["source"]], "loaded": merged["loaded"][job["loaded"]]}
+        manifest = {**job, **merged["environments"][job["environment"]], "process": merged["processes"][job["process"]]}
+        manifest |= {"config": {}, "files": {}}
+        manifest["source"] = {**merged["sources"][job["source"]], "loaded": merged["loaded"][job["loaded"]]}
         if "trl" in job:
-            whole["trl"] = {**merged["trl"][job["trl"]], "seed": job["trl_seed"]}
+            manifest["trl"] = {**merged["trl"][job["trl"]], "seed": job["trl_seed"]}
         if "engine_settings" in job:
-            whole["engine_settings"] = merged["engines"][job["engine_settings"]]
-        return {key: value for key, value in whole.items() if key not in Cell._fields}
+            manifest["engine_settings"] = merged["engines"][job["engine_settings"]]
+        return {key: value for key, value in manifest.items() if key not in Cell._fields}
 
 
 def grades(scores: pd.DataFrame) -> pd.DataFrame:
-    """`records.GRADES` that give these scores."""
+    """A frame of `records.GRADES` that gives these scores."""
     rows = scores.loc[scores.index.repeat(scores["sampled"])].reset_index(drop=True)
     sample = rows.groupby(["benchmark", "problem"]).cumcount()
     counts = scores[list(records.STATUSES)].to_numpy()
     status = np.repeat(np.tile(records.STATUSES, len(scores)), counts.ravel())
     finish = (sample < rows["truncated"]).map({True: "length", False: "stop"})
-    known = {"sample": sample, "status": status, "extracted": "", "finish_reason": finish}
-    return rows[["benchmark", "problem"]].assign(**known, tokens=rows["tokens"] // rows["sampled"])
+    columns = {"sample": sample, "status": status, "extracted": "", "finish_reason": finish}
+    return rows[["benchmark", "problem"]].assign(**columns, tokens=rows["tokens"] // rows["sampled"])
 
 
 def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:
-    """The study of about so many cells: its cells, and what each command took."""
+    """Measure a study of about `cells` cells: the number of its trained cells, and the figures of each command."""
     study = with_seeds(folder, max(1, round(cells / VARIANTS)))
     results = folder / "results/mini-ablations"
     base, trained = study.base_cells(), study.cells()

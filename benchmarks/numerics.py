@@ -1,10 +1,10 @@
-"""What portable numerics cost: the jobs of one cell with them and with native ones.
+"""Cost of portable numerics: the jobs of one cell with portable and with native numerics.
 
     python benchmarks/numerics.py          # mini-s: pretraining cut to 200 steps, a training, its generation
     python benchmarks/numerics.py --quick  # the pretraining alone
 
-Every job runs as its own command, portable and native in turns, on one thread. A figure is the median over the rounds
-of CPU seconds (user and system), start-up included, and of their ratio within a round.
+Every job runs as its own command on one thread, portable and native in turns. A figure is the median over rounds of the
+CPU seconds (user and system, start-up included), and of their ratio within a round.
 """
 
 import re
@@ -23,13 +23,13 @@ CELL = ("--variant", "ict-10", "--seed", "0")
 
 
 def cpu_seconds(folder: Path, kind: str, *arguments: str | Path) -> float:
-    """User and system seconds of one `ict` job of that study."""
+    """User and system seconds of one `ict` job of the study `kind`."""
     command = [sys.executable, "-m", "ict_core", *arguments, "--study", folder / f"configs/studies/{kind}.yaml"]
     return report.cpu_seconds(command, folder, report.one_thread())[0]
 
 
 def studies(folder: Path, study: str, model: str, steps: int | None) -> None:
-    """Copies of a study, one a kind of numerics, with that many steps of pretraining."""
+    """Copy a study once for each kind of numerics, with `steps` pretraining steps, or its own number if None."""
     shutil.copytree(report.REPOSITORY / "configs", folder / "configs")
     text = (report.REPOSITORY / f"configs/studies/{study}.yaml").read_text()
     for kind in KINDS:
@@ -41,7 +41,7 @@ def studies(folder: Path, study: str, model: str, steps: int | None) -> None:
 
 
 def round_of(folder: Path, model: str, number: int, jobs: Sequence[str]) -> dict[str, dict[str, float]]:
-    """CPU seconds of the jobs, the first so many of a cell, by name and kind of numerics."""
+    """CPU seconds of `jobs`, which are the first ones of a cell, by name and kind of numerics."""
     train, held_out = folder / "train.parquet", folder / "eval.parquet"
     if not train.exists():
         cpu_seconds(folder, "portable", "data", "--train", train, "--eval", held_out)

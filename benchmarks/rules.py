@@ -1,11 +1,11 @@
-"""What each rule's weights cost: a training step by it beside GRPO's on the same engine, without rollout and optimiser.
+"""Cost of each rule's weights: its training step relative to GRPO's on the same engine, without rollout and optimiser.
 
     python benchmarks/rules.py             # all rules of configs/studies/rules.yaml but their controls, on one core
     python benchmarks/rules.py --quick     # every rule once, on a model of next to nothing
 
-A step is: token statistics, the rule, loss, backward pass, with all savings on (`training_step.py`), on the mini
-model's shape. All rules run in turns in one process on equal weights and rollouts. A figure is the median over the
-rounds of its ratio to GRPO's step in the same round, with the least and the largest.
+A step consists of token statistics, the rule, the loss and the backward pass, with all savings on (`training_step.py`),
+in the shape of the mini model. All rules take turns in one process, on the same weights and rollouts. A figure is the
+median over rounds of the ratio to GRPO's step in the same round, with the smallest and the largest ratio.
 """
 
 import statistics
@@ -19,11 +19,11 @@ import training_step
 from ict_core.config.load import load_study
 
 ROUNDS = 15
-BOUND = 1.15  # times GRPO's step
+BOUND = 1.15  # highest ratio to GRPO's step
 
 
 def main() -> None:
-    """Measure, and name what is above the bound."""
+    """Measure, and mark the rules above the bound."""
     options = report.parse(report.parser(__doc__))
     torch.set_num_threads(1)
     training_step.STUDY = load_study(report.REPOSITORY / "configs/studies/rules.yaml")
@@ -37,11 +37,11 @@ def main() -> None:
         seconds = training_step.in_turns(trainers, variants, setting, rounds)
     rows = []
     for rule in rules:
-        ratios = [own / grpo for own, grpo in zip(seconds[rule], seconds["grpo"], strict=True)]
-        middle = statistics.median(ratios)
-        within = "no" if middle > BOUND else "yes"
+        ratios = [step / grpo for step, grpo in zip(seconds[rule], seconds["grpo"], strict=True)]
+        median = statistics.median(ratios)
+        within = "no" if median > BOUND else "yes"
         rows.append(
-            {"rule": rule, "ratio": f"{middle:.2f} [{min(ratios):.2f}, {max(ratios):.2f}]", f"within {BOUND}": within}
+            {"rule": rule, "ratio": f"{median:.2f} [{min(ratios):.2f}, {max(ratios):.2f}]", f"within {BOUND}": within}
         )
     report.append(rows, quick=options.quick)
 

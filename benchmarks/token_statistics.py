@@ -1,17 +1,17 @@
-"""What the token statistics cost beside the bare product with the LM head, how exact they are, and in which memory.
+"""The token statistics' time relative to the bare product with the LM head, their errors, and their memory.
 
     python benchmarks/token_statistics.py
     python benchmarks/token_statistics.py --device cuda
     python benchmarks/token_statistics.py --quick       # one round with the small head
 
-Log-probability, H1, H2 and the Jensen-Shannon score of groups of 8, on random states and heads whose distributions are
-about as certain as a language model's. Time is a ratio, the median of interleaved rounds on one core, to
-`states @ head.T` of the same rows, 256 at a time into memory that is there already. `naive` holds all distributions.
-Memory is the peak of a process of its own beyond states, head and libraries. Errors are the largest of all tokens
-against float64, in nats.
+The statistics are log-prob, H1, H2 and the Jensen-Shannon score of groups of 8, on random states and heads whose
+distributions are about as certain as a language model's. Time is a ratio, the median of interleaved rounds on one core,
+to `states @ head.T` of the same rows, 256 at a time into memory that is already allocated. `naive` holds all
+distributions. Memory is the peak of a separate process beyond states, head and libraries. Errors are the largest over
+all tokens against float64, in nats.
 
-The last table: sequences in which the top 10 % by the score and the top 20 % by H1 are the same tokens as of an exact
-computation. `bfloat16` rounds states and head; `rounded logits` are those of a product that also rounds its result.
+The last table counts the sequences in which the top 10 % by the score and the top 20 % by H1 are the same tokens as in
+an exact computation. `bfloat16` rounds states and head; with `rounded logits` the product's result is rounded too.
 """
 
 import argparse
@@ -42,49 +42,49 @@ NAMES = ("ln p", "H1", "H2", "JS")
 
 
 class Case:
-    """States (B T, D), head (V, D) and token ids (B, T): four likely tokens a position, half of a group share them."""
+    """States (B T, D), head (V, D) and token ids (B, T); four likely tokens per position, shared by half of a group."""
 
     def __init__(self, size: str, device: str, positions: int | None = None) -> None:
-        width, vocabulary, usual = SIZES[size]
+        width, vocabulary, default = SIZES[size]
         g = torch.Generator(device).manual_seed(0)
-        shape = (ROLLOUTS, positions or usual)
+        shape = (ROLLOUTS, positions or default)
         normal = partial(torch.randn, generator=g, device=device)
         self.head = normal(vocabulary, width).mul_(width**-0.5)
         likely = torch.randint(vocabulary, (*shape, 4), generator=g, device=device)
-        own = torch.rand(*shape, 1, generator=g, device=device) < 0.5
-        likely = torch.where(own, likely, likely[::GROUP].repeat_interleave(GROUP, 0))
+        separate = torch.rand(*shape, 1, generator=g, device=device) < 0.5
+        likely = torch.where(separate, likely, likely[::GROUP].repeat_interleave(GROUP, 0))
         logits = normal(*shape, 4, 1).mul_(2).add_(math.log(vocabulary) + 5)
         self.states = (normal(*shape, width) * 2 + (logits * self.head[likely]).sum(-2)).flatten(0, 1)
         self.ids = likely[..., 0].contiguous()
 
     def rounded(self) -> "Case":
-        """States and head in bfloat16."""
+        """The same case with states and head in bfloat16."""
         case = copy.copy(self)
         case.states, case.head = self.states.bfloat16(), self.head.bfloat16()
         return case
 
     def product(self) -> None:
-        """The LM head alone."""
+        """Compute the product with the LM head alone."""
         out = torch.empty(256, len(self.head), device=self.head.device, dtype=self.head.dtype)
-        for some in self.states.split(256):
-            torch.mm(some, self.head.T, out=out[: len(some)])
+        for chunk in self.states.split(256):
+            torch.mm(chunk, self.head.T, out=out[: len(chunk)])
 
     def streamed(self, chunk: int | None = None) -> Tensor:
-        """Ours, (4, B, T)."""
-        where = torch.arange(self.ids.numel(), device=self.ids.device).view_as(self.ids)
+        """The statistics by the harness, (4, B, T)."""
+        positions = torch.arange(self.ids.numel(), device=self.ids.device).view_as(self.ids)
         at_once = streaming.states_at_once if chunk is None else lambda head: chunk
         with mock.patch.object(streaming, "states_at_once", at_once):
             tokens = streaming.token_statistics(
-                self.states, Head(self.head), where, self.ids, group_size=GROUP, temperature=1.0
+                self.states, Head(self.head), positions, self.ids, group_size=GROUP, temperature=1.0
             )
         return tokens.values
 
     def naive(self) -> Tensor:
-        """From all distributions at once, (4, B, T)."""
+        """The statistics from all distributions at once, (4, B, T)."""
         return _of_logits((self.states @ self.head.T).float().view(*self.ids.shape, -1), self.ids)
 
     def by_position(self, dtype: torch.dtype, rounding: torch.dtype | None = None) -> Tensor:
-        """The same in another type, with logits rounded to a third."""
+        """The same computed in `dtype`, one position at a time, with logits rounded to `rounding`."""
         head = self.head.to(dtype)
         found = []
         for position in range(self.ids.size(1)):
@@ -102,7 +102,7 @@ def _of_logits(logits: Tensor, ids: Tensor) -> Tensor:
 
 
 def methods(size: str) -> dict[str, tuple[str, Callable[[Case], Tensor]]]:
-    """Label -> type of the inputs, and what computes."""
+    """Label -> type of the inputs, and the function that computes the statistics."""
     found: dict[str, tuple[str, Callable[[Case], Tensor]]] = {"streamed": ("float32", Case.streamed)}
     if SIZES[size][1] > 10_000:
         found[f"streamed, {SMALL} states at a time"] = ("float32", partial(Case.streamed, chunk=SMALL))
@@ -111,7 +111,7 @@ def methods(size: str) -> dict[str, tuple[str, Callable[[Case], Tensor]]]:
 
 
 def seconds(work: Callable[[], object], device: str) -> float:
-    """Of one call."""
+    """Wall seconds of one call."""
     started = time.perf_counter()
     work()
     if device != "cpu":
@@ -120,30 +120,30 @@ def seconds(work: Callable[[], object], device: str) -> float:
 
 
 def memory(size: str, label: str, device: str) -> float:
-    """Peak of a fresh process beyond what it had before, MB."""
+    """Peak memory of a new process beyond what it had before, in MB."""
     command = [sys.executable, __file__, "--device", device, "--memory", size, label]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def own_memory(size: str, label: str, device: str) -> float:
-    """The same of this process."""
+    """The same for this process."""
     dtype, work = methods(size)[label]
     case = Case(size, device)
     case = case.rounded() if dtype == "bfloat16" else case
     small = copy.copy(case)
     small.head, small.ids = case.head[:4096], case.ids % 4096
-    work(small)  # libraries are loaded
+    work(small)  # loads the libraries
     return report.peak(lambda: work(case), gpu=device != "cpu")[1] / 1e6
 
 
 def speed(size: str, rounds: int, device: str) -> Iterator[dict[str, str]]:
-    """A row a method."""
+    """One row per method."""
     case = Case(size, device)
     cases = {"float32": case, "bfloat16": case.rounded()}
-    exact = {name: some.by_position(torch.float64) for name, some in cases.items()}
+    exact = {name: inputs.by_position(torch.float64) for name, inputs in cases.items()}
     times: dict[str, list[float]] = {"the product": [], **{label: [] for label in methods(size)}}
     errors: dict[str, Tensor] = {}
-    for number in range(rounds + 1):  # the first one warms up, and is looked at
+    for number in range(rounds + 1):  # the first round warms up and gives the errors
         taken = {"the product": seconds(case.product, device)}
         for label, (dtype, work) in methods(size).items():
             if number == 0:
@@ -164,24 +164,24 @@ def speed(size: str, rounds: int, device: str) -> Iterator[dict[str, str]]:
 
 
 def same_tokens(size: str, positions: int, device: str) -> Iterator[dict[str, str]]:
-    """A row a comparison."""
+    """One row per comparison."""
     case = Case(size, device, positions)
     half = case.rounded()
-    exact, streamed, whole = half.by_position(torch.float64), half.streamed(), case.streamed()
+    exact, streamed, full = half.by_position(torch.float64), half.streamed(), case.streamed()
     rounded = half.by_position(torch.float32, torch.bfloat16)
     pairs = {
         "bfloat16, streamed": ("float64 of the same rounded inputs", streamed, exact),
         "bfloat16, rounded logits": ("float64 of the same rounded inputs", rounded, exact),
-        "bfloat16, streamed ": ("float32 of the inputs before rounding", streamed, whole),
-        "bfloat16, rounded logits ": ("float32 of the inputs before rounding", rounded, whole),
+        "bfloat16, streamed ": ("float32 of the inputs before rounding", streamed, full),
+        "bfloat16, rounded logits ": ("float32 of the inputs before rounding", rounded, full),
     }
-    every = torch.ones_like(case.ids, dtype=torch.bool)
+    allowed = torch.ones_like(case.ids, dtype=torch.bool)
     for label, (against, found, expected) in pairs.items():
         row = {"": label.strip(), "against": against}
         for name, fraction in (("JS", Fraction(1, 10)), ("H1", Fraction(1, 5))):
-            ours, theirs = (top_fraction(x[NAMES.index(name)].float(), every, fraction) for x in (found, expected))
-            row[f"same top {fraction} by {name}"] = f"{(ours == theirs).all(-1).float().mean():.0%}"
-            row[f"tokens in common, {name}"] = f"{(ours & theirs).sum() / theirs.sum():.1%}"
+            top, ref_top = (top_fraction(x[NAMES.index(name)].float(), allowed, fraction) for x in (found, expected))
+            row[f"same top {fraction} by {name}"] = f"{(top == ref_top).all(-1).float().mean():.0%}"
+            row[f"tokens in common, {name}"] = f"{(top & ref_top).sum() / ref_top.sum():.1%}"
         yield row
 
 

@@ -1,17 +1,17 @@
-"""CPU seconds of a whole training, by this tree and by another commit's, and their ratio.
+"""CPU seconds of a whole training by this tree and by that of another commit, and their ratio.
 
     python benchmarks/training.py                   # beside commit 9745d7d, GRPO and Random-10, 64 steps
     python benchmarks/training.py --world one-step --steps 4 --rounds 1   # SmolLM2-135M, and an evaluation of it
     python benchmarks/training.py --against HEAD~1 --methods grpo --steps 16
     python benchmarks/training.py --quick           # one step of next to nothing, beside HEAD
 
-A training is of mini-s, 32 prompts a step and 8 rollouts each in one micro-batch, with portable numerics on one
-thread, from the base model of mini's first seed or one of 600 steps. In the world `one-step` it is of SmolLM2-135M
-after the supervised start of the study `smollm2-one-step`, by that study's recipe at a constant rate, natively in the
-other tree, which has no other way at this size; then both answer 40 test problems 8 times. The two trees take turns,
-each training in a process of its own; the base and the problems are the same. A figure is the median over the rounds,
-a ratio that of one round; the parts are wall seconds, as `timing.parquet` has them. The commit comes from this
-repository's history.
+A training runs mini-s with portable numerics on one thread: 32 prompts a step and 8 rollouts each, in one micro-batch.
+It starts from the base model of mini's first seed, or from one pretrained for 600 steps. With `--world one-step` it
+trains SmolLM2-135M after the supervised start of the study `smollm2-one-step`, by that study's recipe at a constant
+learning rate. The other tree then uses native numerics, as it has no others at this size. Afterwards both trees answer
+40 test problems 8 times. The two trees take turns, each job in a process of its own, with the same base and problems.
+A figure is the median over rounds, and a ratio is taken within each round. The parts are wall seconds from
+`timing.parquet`. The commit must be in this repository's history.
 """
 
 import os
@@ -37,7 +37,7 @@ PARTS = ("rollout_s", "statistics_s", "update_s")
 
 @contextmanager
 def tree_of(commit: str, folder: Path) -> Iterator[Path]:
-    """The files of a commit."""
+    """A worktree of a commit in a folder, which is removed at the end."""
     git = ["git", "-C", str(report.REPOSITORY), "worktree"]
     subprocess.run([*git, "add", "--quiet", "--detach", str(folder), commit], check=True)
     try:
@@ -54,9 +54,9 @@ def timed_study(
     recipe: dict[str, Any],
     warmup: int,
 ) -> Path:
-    """Write the study `timed` of a model's first seed alone, by a recipe with other sizes and at most that warm-up.
+    """Write the study `timed` of a model's first seed, by a recipe with other sizes and at most `warmup` warm-up steps.
 
-    ``of`` are the methods, the steps of a training and the prompts of a step.
+    ``of`` has the methods, the steps of a training and the prompts of a step.
     """
     methods, steps, prompts = of
     sizes = {"prompts_per_step": prompts, "micro_batch_sequences": 8 * prompts, "steps": steps}
@@ -69,7 +69,7 @@ def timed_study(
 
 
 def mini_study(folder: Path, of: tuple[list[str], int, int]) -> Path:
-    """Of mini-s by mini's recipe, both as that tree has them, without gates on other arms."""
+    """The study of mini-s by mini's recipe, both as the tree in `folder` has them, without gates on other arms."""
     text = (folder / "configs/studies/mini.yaml").read_text()
     stated = yaml.safe_load(text[: text.index("\ngrid:")]) | {"numerics": "portable"}
     stated["evidence"].pop("validity", None)
@@ -78,7 +78,7 @@ def mini_study(folder: Path, of: tuple[list[str], int, int]) -> Path:
 
 
 def real_study(folder: Path, of: tuple[list[str], int, int], numerics: str) -> Path:
-    """Of SmolLM2-135M by the recipe of `smollm2-one-step`, but for a key that not every tree since 9745d7d knows."""
+    """The study of SmolLM2-135M by `smollm2-one-step`'s recipe, without a key that not all trees since 9745d7d know."""
     stated = {
         **{"note": "Timed.", "scale": "mini", "numerics": numerics, "selection_warmup_steps": 0},
         **{"data": {"seed": 0, "train_sets": ["gsm8k-short-train"]}, "benchmarks": ["gsm8k-short"]},
@@ -92,20 +92,20 @@ def real_study(folder: Path, of: tuple[list[str], int, int], numerics: str) -> P
 
 
 def real_inputs(folder: Path) -> tuple[Path, Path, Path]:
-    """The base model of `smollm2-one-step`, its training problems, and 40 of its test problems under a known name."""
+    """The base model of `smollm2-one-step`, its training problems, and 40 of its test problems as `gsm8k-short`."""
     files = StudyFiles(Path("results/smollm2-one-step"))
-    made = files.base_model("smollm2-135m-one-step"), files.train_problems, files.eval_problems
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", *map(str, made), "--quiet", "all"]
+    targets = files.base_model("smollm2-135m-one-step"), files.train_problems, files.eval_problems
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", *map(str, targets), "--quiet", "all"]
     command += ["--configfile", "configs/studies/smollm2-one-step.yaml"]
     subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": str(folder)}, check=True)
-    base, problems, held_out = (folder / path for path in made)
-    asked = records.read_frame(held_out, records.PROBLEMS).iloc[::5]
-    records.write_frame(asked.assign(benchmark="gsm8k-short"), folder / "asked.parquet", records.PROBLEMS)
+    base, problems, held_out = (folder / path for path in targets)
+    sample = records.read_frame(held_out, records.PROBLEMS).iloc[::5]
+    records.write_frame(sample.assign(benchmark="gsm8k-short"), folder / "asked.parquet", records.PROBLEMS)
     return base, problems, folder / "asked.parquet"
 
 
 def ran(tree: Path, stage: str, of: Path, method: str, arguments: dict[str, Path]) -> float:
-    """CPU seconds, user and system, of one stage of seed 0 by that tree's library."""
+    """CPU seconds, user and system, of one stage of seed 0 by the library of a tree."""
     command = [sys.executable, "-m", "ict_core", stage, "--study", str(of), "--variant", method, "--seed", "0"]
     command += [word for name, path in arguments.items() for word in (f"--{name}", str(path))]
     return report.cpu_seconds(command, tree, report.one_thread() | {"PYTHONPATH": str(tree)})[0]
@@ -118,7 +118,7 @@ def parts(out: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Take turns, compare, and append a table to the results."""
+    """Run both trees in turns, compare them, and append a table to the results."""
     parser = report.parser(__doc__)
     parser.add_argument("--against", default="9745d7d", metavar="COMMIT", help="(default: %(default)s)")
     parser.add_argument("--methods", nargs="+", default=["grpo", "random-10"])
@@ -150,21 +150,21 @@ def main() -> None:
                 for name in sorted(trees, reverse=bool(number % 2)):
                     out = folder / f"out-{job}-{number}-{name}"
                     if job == "evaluation":
-                        given = {
+                        paths = {
                             "checkpoint": base,
                             "problems": asked,
                             "out": out,
                             "manifest": folder / "generated.json",
                         }
-                        figures = {"CPU s": ran(trees[name], "generate", studies[name], "base", model | given)}
+                        figures = {"CPU s": ran(trees[name], "generate", studies[name], "base", model | paths)}
                     else:
-                        given = {"base": base, "problems": problems, "out": out}
-                        figures = {"CPU s": ran(trees[name], "train", studies[name], job, model | given), **parts(out)}
+                        paths = {"base": base, "problems": problems, "out": out}
+                        figures = {"CPU s": ran(trees[name], "train", studies[name], job, model | paths), **parts(out)}
                     taken.setdefault((job, name), []).append(figures)
     rows = []
     for (job, name), turns in taken.items():
         pairs = zip(turns, taken[job, options.against], strict=True)
-        ratio = statistics.median(own["CPU s"] / before["CPU s"] for own, before in pairs)
+        ratio = statistics.median(run["CPU s"] / reference["CPU s"] for run, reference in pairs)
         times = {
             part: f"{statistics.median(turn[part] for turn in turns):.1f}" if part in turns[0] else "—"
             for part in ("CPU s", *PARTS)

@@ -1,4 +1,4 @@
-"""What a training step costs beside TRL's dense GRPO step on the same batch, rollout and optimiser excluded.
+"""Cost of a training step relative to TRL's dense GRPO step on the same batch, without rollout and optimiser.
 
     python benchmarks/training_step.py                     # the tiny model, and 0.5B-shaped ones, on one core
     python benchmarks/training_step.py --settings tiny     # or: tiny, tiny-half, mini-s, 0.5b, 0.5b-bf16, smollm2
@@ -7,10 +7,10 @@
     python benchmarks/training_step.py --settings smollm2 --tied     # what one array of a tied weight's gradient saves
     python benchmarks/training_step.py --quick             # all arms once, of next to nothing
 
-A step is: token statistics, selection, loss, backward pass. All arms run in turns in one process on equal weights; a
-figure is the median over the rounds of its ratio to TRL's step in the same round. Weights and tokens are random, so
-rollouts share their prompt and nothing else. Memory is the highest of a process of the arm's own: what the step adds to
-weights and gradients, its ratio to TRL's, and all.
+A step consists of token statistics, selection, loss and backward pass. All arms take turns in one process, on the same
+weights. A figure is the median over rounds of the ratio to TRL's step in the same round. Weights and tokens are random,
+so rollouts share their prompt and nothing else. Memory is the peak of a separate process for each arm: what the step
+adds to weights and gradients, its ratio to TRL's, and the total.
 """
 
 import argparse
@@ -36,7 +36,7 @@ import torch
 
 from ict_core.process.startup import loading
 
-with loading(without=("peft", "scipy", "vllm")):  # as a training does
+with loading(without=("peft", "scipy", "vllm")):  # as a training job does
     from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
     from trl import GRPOTrainer
     from trl.trainer.utils import split_tensor_dict
@@ -53,7 +53,7 @@ with loading(without=("peft", "scipy", "vllm")):  # as a training does
 
 GROUP = 8
 DENSE = "TRL, dense GRPO"
-MEASURED = (DENSE, "GRPO", "ICT-10")  # their memory, too
+MEASURED = (DENSE, "GRPO", "ICT-10")  # arms whose memory is measured too
 STUDY = load_study(report.REPOSITORY / "configs/studies/mini.yaml")
 
 
@@ -73,8 +73,8 @@ class Setting:
     half: bool = False  # whether every second group has advantage 0
     precision: str = "float32"
     gpu: bool = False
-    few: bool = False  # a step takes minutes: some arms, once
-    llama: bool = False  # a Llama in place of a Qwen2
+    few: bool = False  # a step takes minutes: only the arms of MEASURED, without a warm-up round
+    llama: bool = False  # a Llama instead of a Qwen2
     memory: tuple[str, ...] = MEASURED  # the arms whose memory is measured, each in a process of its own
 
 
@@ -85,15 +85,15 @@ HALF = replace(SMALL, **{k: getattr(LARGE, k) for k in ("prompt", "response", "r
 SETTINGS = {
     "tiny": TINY,
     "tiny-half": Setting(**vars(TINY) | {"half": True}),
-    # the size of a step at which a training of the mini world learns: mini-s, 32 prompts, 8 rollouts each
+    # a step as large as trainings of the mini world need to learn: mini-s, 32 prompts, 8 rollouts each
     "mini-s": Setting(2, 64, 192, (2, 2), 352, 32, (12, 30), 80, 5),
     "0.5b": SMALL,
-    # of few tokens, as processors without bfloat16 instructions take 26 ms for each through the head
+    # few tokens, as the head takes 26 ms for each on processors without bfloat16 instructions
     "0.5b-bf16": Setting(24, 896, 4864, (14, 2), 151_936, 1, (4, 8), 12, 1, precision="bfloat16", few=True, memory=()),
     # SmolLM2-135M on GSM8K's short problems
     "smollm2": Setting(30, 576, 1536, (9, 3), 49_152, 2, (80, 120), 96, 2, llama=True, few=True, memory=MEASURED[::2]),
     "gpu-0.5b": HALF,
-    "gpu-0.5b-32": replace(HALF, groups=4, rounds=3),  # rollouts enough that the GPU is what a step waits for
+    "gpu-0.5b-32": replace(HALF, groups=4, rounds=3),  # enough rollouts that the GPU limits the step
     "gpu-1.5b": LARGE,
     "quick": Setting(1, 32, 64, (2, 2), 320, 2, (4, 8), 16, 1, gpu=torch.cuda.is_available(), memory=MEASURED[::2]),
 }
@@ -125,7 +125,7 @@ def checkpoint(setting: Setting, folder: Path) -> None:
 
 
 def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
-    """Random rollouts whose lengths are log-normal, as TRL's trainer lays them out."""
+    """Random rollouts with log-normal lengths, in the layout of TRL's trainer."""
     rng = generator(0, "training step")
     rows = setting.groups * GROUP
     prompts = np.repeat(rng.integers(*setting.prompt, setting.groups), GROUP)
@@ -137,7 +137,7 @@ def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
     if setting.half:
         advantages[torch.arange(rows) // GROUP % 2 == 0] = 0.0
     responses = torch.from_numpy(rng.integers(5, setting.vocabulary, completion_mask.shape))
-    found = {
+    tensors = {
         "prompt_ids": tokens.repeat_interleave(GROUP, 0) * prompt_mask,
         "prompt_mask": prompt_mask.long(),
         "completion_ids": responses * completion_mask,
@@ -146,18 +146,18 @@ def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
         "advantages": advantages,
         "num_items_in_batch": completion_mask.sum(),
     }
-    return {name: value.to(device) for name, value in found.items()}
+    return {name: value.to(device) for name, value in tensors.items()}
 
 
 def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTrainer:
-    """A trainer of a model of this shape, on the device, by the mini recipe without KL term and token sample."""
+    """A trainer for a model of this shape on the device, by the mini recipe without KL term and token sample."""
     recipe = STUDY.training.model_dump() | {
         "prompts_per_step": setting.groups,
         "micro_batch_sequences": setting.groups * GROUP,
         "kl_coef": 0.0,
         "precision": setting.precision,
         "passes": passes,
-        "token_sample_every": 2,  # none at the step that is measured, which is the first
+        "token_sample_every": 2,  # none at the measured step, which is the first
     }
     problems = pd.DataFrame({"prompt": ["1"] * 8, "answer": ["1"] * 8, "answer_type": ["integer"] * 8})
     method = STUDY.methods["grpo"]
@@ -186,7 +186,7 @@ def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], variant: st
 
 
 def trainers_of(setting: Setting, base: Path, names: Iterable[str]) -> dict[str, SelectiveGRPOTrainer]:
-    """The trainer of each arm; all but TRL's share one."""
+    """The trainer of each arm; all arms but TRL's share one."""
     kinds = {name: "dense" if ARMS[name] is None else "packed" for name in names}
     built = {kind: trainer_of(setting, base, kind) for kind in sorted(set(kinds.values()))}
     return {name: built[kind] for name, kind in kinds.items()}
@@ -195,7 +195,7 @@ def trainers_of(setting: Setting, base: Path, names: Iterable[str]) -> dict[str,
 def in_turns(
     trainers: Mapping[str, SelectiveGRPOTrainer], variants: Mapping[str, str | None], setting: Setting, rounds: int
 ) -> dict[str, list[float]]:
-    """Wall seconds of each arm's steps on the same rollouts, in turns; a first round is not counted, unless few are."""
+    """Wall seconds of each arm's steps on the same rollouts, in turns, after a warm-up round unless `setting.few`."""
     rollouts = batch(setting, next(iter(trainers.values())).accelerator.device)
     seconds: dict[str, list[float]] = {name: [] for name in trainers}
     for _ in range(rounds + (not setting.few)):
@@ -212,51 +212,51 @@ def ratios(setting: Setting, base: Path) -> dict[str, float]:
     counted = in_turns(trainers_of(setting, base, MEASURED if setting.few else ARMS), ARMS, setting, setting.rounds)
     print({name: f"{statistics.median(values):.3g} s" for name, values in counted.items()}, file=sys.stderr)
     return {
-        name: statistics.median(own / trl for own, trl in zip(values, counted[DENSE], strict=True))
+        name: statistics.median(arm / trl for arm, trl in zip(values, counted[DENSE], strict=True))
         for name, values in counted.items()
     }
 
 
 def highest(name: str, setting: Setting, base: Path) -> tuple[float, float]:
-    """In a process of its own: what a step holds at most, with and without weights and gradients, in MiB."""
+    """The peak memory of a step with and without weights and gradients, MiB; to be run in a process of its own."""
     trainer = trainers_of(setting, base, [name])[name]
     rollouts = batch(setting, trainer.accelerator.device)
     for parameter in trainer.model.parameters():
-        parameter.grad = torch.zeros_like(parameter).add_(0 * parameter.detach())  # both are really in memory then
-    whole, own = report.peak(lambda: step_of(trainer, rollouts, ARMS[name]), gpu=setting.gpu)
-    return whole / 2**20, own / 2**20
+        parameter.grad = torch.zeros_like(parameter).add_(0 * parameter.detach())  # brings both into memory
+    total, added = report.peak(lambda: step_of(trainer, rollouts, ARMS[name]), gpu=setting.gpu)
+    return total / 2**20, added / 2**20
 
 
 def memory(name: str, key: str, base: Path, apart: bool = False) -> tuple[float, float]:
-    """See :func:`highest`."""
+    """:func:`highest` in a process of its own."""
     command = [sys.executable, __file__, "--memory-of", json.dumps([name, key, str(base), apart])]
-    whole, own = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-2:]
-    return float(whole), float(own)
+    total, added = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split()[-2:]
+    return float(total), float(added)
 
 
 def tied(key: str, base: Path) -> list[dict[str, str]]:
-    """GRPO's step with head's and embeddings' gradient in one array, as it is, and in two, as autograd has them."""
+    """GRPO's step with the gradients of head and embeddings in one array, as here, and in two, as autograd has them."""
     setting = SETTINGS[key]
     trainer = trainers_of(setting, base, ["GRPO"])["GRPO"]
     rollouts, seconds = batch(setting, trainer.accelerator.device), {False: [], True: []}
     for _ in range(setting.rounds + 1):
-        for apart, taken in seconds.items():
+        for apart, times in seconds.items():
             with patch.object(packed_forward, "_tied", return_value=False) if apart else nullcontext():
                 started = time.perf_counter()
                 step_of(trainer, rollouts, ARMS["GRPO"])
-                taken.append(time.perf_counter() - started)
+                times.append(time.perf_counter() - started)
             trainer.model.zero_grad(set_to_none=True)
     rows = []
-    for apart, taken in seconds.items():
-        ratio = statistics.median(own / one for own, one in zip(taken[1:], seconds[False][1:], strict=True))
-        whole, own = memory("GRPO", key, base, apart)
+    for apart, times in seconds.items():
+        ratio = statistics.median(a / b for a, b in zip(times[1:], seconds[False][1:], strict=True))
+        total, added = memory("GRPO", key, base, apart)
         arrays = "two" if apart else "one"
-        rows.append({"arrays": arrays, f"{key}: time": f"{ratio:.2f}", "MiB": f"{own:,.0f}; in all {whole:,.0f}"})
+        rows.append({"arrays": arrays, f"{key}: time": f"{ratio:.2f}", "MiB": f"{added:,.0f}; in all {total:,.0f}"})
     return rows
 
 
 def profile(key: str, name: str, base: Path) -> list[dict[str, str]]:
-    """Milliseconds of a step's parts; a part holds those that it calls."""
+    """Milliseconds of a step's parts; a part includes the parts that it calls."""
     setting = SETTINGS[key]
     trainer = trainers_of(setting, base, [name])[name]
     rollouts = batch(setting, trainer.accelerator.device)
@@ -264,27 +264,27 @@ def profile(key: str, name: str, base: Path) -> list[dict[str, str]]:
     with cProfile.Profile() as profiler:
         for _ in range(setting.rounds):
             step_of(trainer, rollouts, ARMS[name])
-    found = {function: took for (_, _, function), (*_, took, _) in pstats.Stats(profiler).stats.items()}  # type: ignore
+    found = {function: used for (_, _, function), (*_, used, _) in pstats.Stats(profiler).stats.items()}  # type: ignore
     return [
         {"setting": key, "part": part, "ms": f"{1000 * found.get(part, 0.0) / setting.rounds:.1f}"} for part in PARTS
     ]
 
 
 def columns(key: str, base: Path) -> dict[str, dict[str, str]]:
-    """What the table says of a setting: arm -> column -> figure."""
+    """The table's columns for a setting: arm -> column -> figure."""
     setting = SETTINGS[key]
     times = ratios(setting, base)
     peaks = {name: memory(name, key, base) for name in setting.memory}
-    found = {name: {f"{key}: time": f"{times[name]:.2f}" if name in times else ""} for name in ARMS}
+    cells = {name: {f"{key}: time": f"{times[name]:.2f}" if name in times else ""} for name in ARMS}
     for name in ARMS if peaks else ():
-        whole, own = peaks.get(name, (0.0, 0.0))
-        held = f"{own:,.0f} ({own / peaks[DENSE][1]:.2f}); in all {whole:,.0f}"
-        found[name][f"{key}: MiB"] = held if name in peaks else ""
-    return found
+        total, added = peaks.get(name, (0.0, 0.0))
+        text = f"{added:,.0f} ({added / peaks[DENSE][1]:.2f}); in all {total:,.0f}"
+        cells[name][f"{key}: MiB"] = text if name in peaks else ""
+    return cells
 
 
 def main() -> None:
-    """Compare the arms, or profile one, at every setting asked for."""
+    """Compare the arms, or profile one, or measure a tied weight, at every setting that the options name."""
     parser = report.parser(__doc__)
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=["tiny", "tiny-half", "0.5b", "0.5b-bf16"])
     parser.add_argument("--profile", choices=ARMS, metavar="ARM", help="where this arm's time goes, and nothing else")

@@ -1,13 +1,13 @@
-"""How often cheaper tuning chooses another learning rate than the full one, by the stored rewards of a full one.
+"""How often cheaper tuning chooses another learning rate than full tuning, from the stored rewards of a full tuning.
 
     python benchmarks/tuning.py                     # of the study mini-full-rates, once its rates are stored
     python benchmarks/tuning.py --rates FOLDER      # of another, such as results/mini-full-rates/rates
     python benchmarks/tuning.py --quick             # of rewards that are made up
 
-A row a method: the rate that all trainings choose; those that the first half and the first quarter of their steps
-choose (`steps`); of all ways to take half of the seeds, how many choose another rate by these alone; and of all orders
-of the seeds, how many choose another by `halving`. What a choice costs is how much lower its reward is in the full
-tuning, in points, on average.
+Each row is a method. It has the rate that all trainings choose, and the rates that the first half and the first quarter
+of their steps choose (`steps`). It counts how many of all halves of the seeds choose another rate, and how many of all
+orders of the seeds do so by `halving`. The cost of a choice is how much lower its reward is in the full tuning, in
+points, on average.
 """
 
 import itertools
@@ -25,11 +25,11 @@ from ict_core.store import records
 from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest
 
-Rewards = dict[str, dict[str, float]]  # of each rate and seed, as in rate.json
+Rewards = dict[str, dict[str, float]]  # rate -> seed -> reward, as in rate.json
 
 
 def rewards_of(logs: pd.DataFrame, part: float = 1.0) -> Rewards:
-    """The reward of each training by the first `part` of its steps, from ``records.REWARDS`` of one method."""
+    """Each training's reward after the first `part` of its steps, from ``records.REWARDS`` of one method."""
     rewards: Rewards = {}
     for (rate, seed), log in logs.groupby(["rate", "seed"]):
         first = log.nsmallest(math.ceil(part * len(log)), "step")
@@ -38,12 +38,12 @@ def rewards_of(logs: pd.DataFrame, part: float = 1.0) -> Rewards:
 
 
 def on(rewards: Mapping[str, Mapping[str, float]], seeds: Iterable[int]) -> Rewards:
-    """Those of some seeds."""
-    return {rate: {str(seed): of_rate[str(seed)] for seed in seeds} for rate, of_rate in rewards.items()}
+    """The rewards of some seeds."""
+    return {rate: {str(seed): by_seed[str(seed)] for seed in seeds} for rate, by_seed in rewards.items()}
 
 
 def halving(rewards: Rewards, seeds: tuple[int, ...], recipe: float) -> float:
-    """The rate that successive halving chooses, which takes the seeds in this order."""
+    """The rate that successive halving chooses if it takes the seeds in this order."""
     tuning = Tuning(rates=tuple(sorted(map(float, rewards))), seeds=seeds, halving=True)
     tried = on(rewards, tuning.first_seeds)
     for number in range(1, tuning.rounds):
@@ -53,7 +53,7 @@ def halving(rewards: Rewards, seeds: tuple[int, ...], recipe: float) -> float:
 
 
 def row(name: str, logs: pd.DataFrame, recipe: float) -> tuple[dict[str, str], dict[str, tuple[int, int]]]:
-    """A method's line, and for each cheaper way how many of how many choices are another rate."""
+    """A method's row, and for each cheaper way the number of choices that are another rate, and of all choices."""
     full = rewards_of(logs)
     means = mean_rewards(full)
     best = best_rate(means, recipe)
@@ -69,13 +69,13 @@ def row(name: str, logs: pd.DataFrame, recipe: float) -> tuple[dict[str, str], d
     for way, chosen in ways.items():
         lost = 100 * sum(means[best] - means[rate] for rate in chosen) / len(chosen)
         other = sum(rate != best for rate in chosen)
-        shown = f"{chosen[0]:g}" if len(chosen) == 1 else f"another in {other} of {len(chosen)}"
-        line[way], counts[way] = f"{shown}, costs {lost:.1f}", (other, len(chosen))
+        text = f"{chosen[0]:g}" if len(chosen) == 1 else f"another in {other} of {len(chosen)}"
+        line[way], counts[way] = f"{text}, costs {lost:.1f}", (other, len(chosen))
     return line, counts
 
 
 def made_up() -> pd.DataFrame:
-    """Rewards of two methods whose best rates lie apart, with noise between trainings."""
+    """Rewards of two methods with different best rates, with noise between trainings."""
     rows = []
     for variant, best in (("one", 1e-4), ("two", 3e-4)):
         for rate, seed in itertools.product((3e-5, 1e-4, 3e-4, 9e-4), range(4)):
@@ -104,14 +104,14 @@ def main() -> None:
                 "allowed: the rates of a study without halving, such as mini-full-rates"
             )
     lines, counts = [], []
-    for (model, variant), of_arm in logs.groupby(["model", "variant"], sort=False):
-        line, count = row(f"{model}/{variant}", of_arm, recipe)
+    for (model, variant), arm_logs in logs.groupby(["model", "variant"], sort=False):
+        line, count = row(f"{model}/{variant}", arm_logs, recipe)
         lines.append(line)
         counts.append(count)
     total = {"method": "another rate, of all choices", "all trainings": "0"}
     for way in counts[0]:
-        other, of = (sum(count[way][place] for count in counts) for place in (0, 1))
-        total[way] = f"{other} of {of}"
+        other, choices = (sum(count[way][place] for count in counts) for place in (0, 1))
+        total[way] = f"{other} of {choices}"
     report.append([*lines, total], quick=options.quick)
 
 

@@ -1,4 +1,4 @@
-"""`ict`, and `python -m ict_core`: accelerate starts a module by its name."""
+"""The command `ict`, also `python -m ict_core`: accelerate starts a module by its name."""
 
 import sys
 
@@ -6,7 +6,7 @@ from ict_core.process.supervise import forked
 
 
 def main() -> int:
-    """Run one subcommand, by a server that has its imports where there is one; returns its exit status."""
+    """Run one subcommand, through the fork server with its imports where one runs; return its exit status."""
     status = forked(["ict", *sys.argv[1:]])
     if status is None:
         from ict_core.commands import cli

@@ -4,19 +4,19 @@ from pathlib import Path
 
 
 class UserError(Exception):
-    """Bad input or a broken environment: the message names the thing and the mend.
+    """Bad input or a broken environment: the message says what is wrong and how to fix it.
 
     The CLI prints the message without a traceback and exits with status 2.
     """
 
 
 def one_line(error: BaseException, most: int | None = None) -> str:
-    """Another's exception: its kind, and its text on one line, the first `most` characters of it."""
+    """An exception's type, and its text on one line, cut to the first `most` characters (None: not cut)."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:most]}"
 
 
 class TooMuch(UserError):
-    """A number is larger than is possible; `most` is."""
+    """A number is too large; `most` is the largest possible value."""
 
     def __init__(self, fault: str, most: int) -> None:
         super().__init__(f"{fault}; allowed: at most {most}")
@@ -24,14 +24,14 @@ class TooMuch(UserError):
 
 
 class Damaged(UserError):
-    """A file does not hold what was written into it.
+    """The content of a file is not what was written into it.
 
-    Nothing is changed by it: `snakemake` sets most such files aside when it starts, by
-    :func:`ict_core.jobs.damage.damaged`; the others are to be deleted.
+    Raising it changes no file. `snakemake` finds most damaged files when it starts, by
+    :func:`ict_core.jobs.damage.damaged`, and sets them aside. The user has to delete the others.
 
     Args:
         fault: the file, and what is wrong with it.
-        output: the file or folder that a stage made, which is to be made anew.
+        output: the stage's output, a file or folder, that has to be made again.
     """
 
     def __init__(self, fault: str, output: Path) -> None:

@@ -12,13 +12,13 @@ _ROW = DataRow("| ", " | ", " |")
 def markdown_table(
     heads: Sequence[str], rows: Iterable[Iterable[object]], sides: Sequence[str] = "", *, padded: bool = False
 ) -> str:
-    """A table in GitHub's Markdown, its last line ended; a `|` or a line's end within a cell breaks nothing.
+    """A table in GitHub's Markdown that ends with a newline; a `|` is escaped and a cell's lines are joined.
 
     Args:
-        heads: of the columns.
-        rows: of cells, one for each head.
-        sides: of each column `l`, `r`, or `-` for none; all `l` by default.
-        padded: fill the cells up to their column's width, for a terminal; then no side is `-`.
+        heads: the columns' headings.
+        rows: the cells of each row, one for each heading.
+        sides: the alignment of each column: `l`, `r`, or `-` for none; all `l` by default.
+        padded: pad the cells to their column's width, for a terminal; `-` is then not allowed.
     """
     sides = sides or "l" * len(heads)
     cells = [[" ".join(str(cell).replace("|", "\\|").splitlines()) for cell in row] for row in (heads, *rows)]

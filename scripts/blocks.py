@@ -1,7 +1,7 @@
-"""Writes what pages show of stored results: `python scripts/blocks.py`.
+"""Writes the parts of pages that show stored results: `python scripts/blocks.py`.
 
-A block of a page is between `<!-- NAME: python scripts/blocks.py -->` and `<!-- end -->`; docs/bench-tables.md is
-written whole. Every number comes from results/reference/.
+A block of a page is between `<!-- NAME: python scripts/blocks.py -->` and `<!-- end -->`. docs/bench-tables.md is
+generated as a whole. Measured numbers come from results/reference/; those about power and tests are computed here.
 """
 
 import json
@@ -26,15 +26,15 @@ from ict_core.tables.table import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 REFERENCE = REPOSITORY / "results/reference"
-# the comparison, each with seeds and base models of its own
+# studies of one comparison with different seeds and base models, except that mini-20 contains the seeds of mini
 REPLICATIONS = ("mini-40", "mini", "mini-20", "mini-again", "mini-again-2", "mini-again-3")
-BEFORE = REPLICATIONS[2:]  # by which mini-40 was planned; the seeds of mini are among those of mini-20
-BENCHES = {  # study -> its heading, and the differences that its table shows
+BEFORE = REPLICATIONS[2:]  # mini-40 was planned by these; the seeds of mini are among those of mini-20
+BENCHES = {  # study -> its heading, and the differences in its table
     "rules": ("Twelve seeds", ("Δ grpo", "Δ random", "Δ mean one")),
     "rules-controls": ("Further controls, ten other seeds", ("Δ grpo", "Δ random", "Δ random, same sign")),
     "rules-two-updates": ("Two updates a rollout batch, ten seeds", ("Δ grpo", "Δ random", "Δ grpo, shared rate")),
 }
-TOKEN_QUANTITIES = {  # of the study smollm2-rules -> the column's head
+TOKEN_QUANTITIES = {  # quantity in the study smollm2-rules -> heading of its column
     "kept_share": "effective share",
     "positive_share": "of it A > 0",
     "high_h1_share": "above the median H1",
@@ -42,7 +42,7 @@ TOKEN_QUANTITIES = {  # of the study smollm2-rules -> the column's head
     "norm_share": "gradient norm",
     "cosine": "its cosine",
 }
-TOKEN_CLAIMS = {  # of the study smollm2-tokens -> in words, and what the paper says
+TOKEN_CLAIMS = {  # claim of the study smollm2-tokens -> its name, and the paper's value
     "probability-of-kept": ("mean probability of the kept tokens", "0.18 ± 0.09"),
     "half-high-half-low-entropy": ("share of them above the median H1", "0.51, 0.50"),
     "elbow-near-ten": ("elbow of the sorted scores", "near 10 %"),
@@ -51,25 +51,23 @@ TOKEN_CLAIMS = {  # of the study smollm2-tokens -> in words, and what the paper 
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, its first column to the left."""
+    """A Markdown table without stated alignment."""
     return markdown_table(heads, rows, "-" * len(heads)).rstrip()
 
 
 def smallest_p() -> str:
-    """The smallest p of the sign-flip test at 3 to 10 seeds."""
+    """The smallest p-value of the sign-flip test at 3 to 10 seeds."""
     seeds = range(3, 11)
     return table(["seeds", *map(str, seeds)], [["2 / 2^n", *(f"{sign_flip_floor(n):.2g}" for n in seeds)]])
 
 
 def seeds_and_differences() -> str:
-    """What the paired t-test finds with so many seeds, and the seeds that 2 points need."""
-    sd = 0.02 * 2**0.5  # of a paired difference whose arms' runs vary by 2 points and share nothing
+    """The difference that the paired t-test detects by number of seeds, and the seeds that 2 points need."""
+    sd = 0.02 * 2**0.5  # of a paired difference of independent runs that vary by 2 points each
     seeds = (3, 5, 10, 20)
     found = [f"{100 * float(detectable(sd, n, 0.8)):.1f}" for n in seeds]
-    plain, paired, corrected = (int(seeds_needed(0.02, *of)) for of in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, ALPHA / 12)))
-    text = (
-        f"A difference of 2 points needs {plain} seeds, or {corrected} if it must also pass Holm's correction among 12."
-    )
+    plain, paired, holm = (int(seeds_needed(0.02, *args)) for args in ((sd, 0.8), (0.02, 0.8), (sd, 0.8, ALPHA / 12)))
+    text = f"A difference of 2 points needs {plain} seeds, or {holm} if it must also pass Holm's correction among 12."
     text += f" If the paired difference itself varies by only 2 points, {paired} seeds suffice."
     return f"{table(['seeds', *map(str, seeds)], [['points', *found]])}\n\n{text}"
 
@@ -96,17 +94,17 @@ def bench_table(study: str, differences: Sequence[str]) -> str:
     for cells in body:
         row = dict(zip(head, cells, strict=True))
         arm, kept = arms[row["rule"]], "—"
-        alike = [row["rule"], arm.of if arm.factor in same_tokens else row["rule"].replace("-kept", "-tokens")]
-        if row["A > 0"] != "—":  # of rules with the baseline's advantages
-            kept = f"{100 * next(forks[rule] for rule in alike if rule in forks):.0f}"
-        shown = [f"`{row['rule']}`", row["own rate"], row["effective share"], row["A > 0"], kept]
-        rows.append([*shown, *(row[name] for name in differences), row["rank"]])
+        names = [row["rule"], arm.of if arm.factor in same_tokens else row["rule"].replace("-kept", "-tokens")]
+        if row["A > 0"] != "—":  # the rule has the baseline's advantages
+            kept = f"{100 * next(forks[rule] for rule in names if rule in forks):.0f}"
+        first = [f"`{row['rule']}`", row["own rate"], row["effective share"], row["A > 0"], kept]
+        rows.append([*first, *(row[name] for name in differences), row["rank"]])
     heads = ["rule", "own rate", "effective share", "of it A > 0", "forks kept", *differences, "rank"]
     return table(heads, rows)
 
 
 def token_table() -> str:
-    """What the field's rules keep of a real model's tokens."""
+    """Properties of the tokens that the field's rules keep, on a real model."""
     frame = pd.read_csv(REFERENCE / "smollm2-rules/tables/token_rules.csv").set_index(["rule", "quantity"])
     rows = []
     for rule in frame.index.unique("rule"):
@@ -117,7 +115,7 @@ def token_table() -> str:
 
 
 def bench_tables() -> str:
-    """The page of all benches."""
+    """The page with the tables of all benches."""
     benches = (
         f"## {heading}\n\n`results/reference/{study}/`\n\n{bench_table(study, differences)}\n"
         for study, (heading, differences) in BENCHES.items()
@@ -155,7 +153,7 @@ def token_claims() -> str:
 
 
 def training_of_a_real_model() -> str:
-    """Reward and entropy of each quarter of the stored trainings."""
+    """The mean reward in each quarter of the stored trainings, and the entropy in the first and the last."""
     log = Stored(REFERENCE / "smollm2").frame("log").sort_values("step")
     rows = []
     for (variant, seed), steps in log.groupby(["variant", "seed"]):
@@ -168,7 +166,7 @@ def training_of_a_real_model() -> str:
 
 
 def power_of_a_real_model() -> str:
-    """The smallest difference that is found in four of five studies of six seeds, by the spread between these."""
+    """The smallest difference that a study of six seeds detects with power 0.8, by the spread between seeds."""
     spreads = (0.01, 0.02, 0.03, 0.05, 0.08)
     rows = [
         [f"{ALPHA / tests:.3f}", *(f"{100 * detectable(sd, 6, 0.8, ALPHA / tests):.1f}" for sd in spreads)]
@@ -178,21 +176,21 @@ def power_of_a_real_model() -> str:
 
 
 def chosen_rates() -> str:
-    """The rate that `mini-rates` chose for every arm, and the rewards there, a step lower and a step higher."""
+    """The learning rate that `mini-rates` chose for every arm, and the rewards at it and one step lower and higher."""
     rows = []
     for arm, found in json.loads((REFERENCE / "mini-rates/rates.json").read_text("utf-8"))["arms"].items():
         model, rule = arm.split("/")
         rates = sorted(map(float, found["rewards"]))
         at = rates.index(found["learning_rate"])
-        whole = [found["rewards"][f"{rate:g}"] if rate else {} for rate in (0.0, *rates, 0.0)]  # none beyond the ends
-        near = [_over_seeds(rewards) for rewards in (whole[at + 1], whole[at], whole[at + 2])]
+        padded = [found["rewards"][f"{rate:g}"] if rate else {} for rate in (0.0, *rates, 0.0)]  # empty beyond the ends
+        near = [_over_seeds(rewards) for rewards in (padded[at + 1], padded[at], padded[at + 2])]
         base = _over_seeds(found["base_rewards"])
         rows.append([model, f"`{rule}`", f"{found['learning_rate']:g}", base, *near])
     return table(["model", "rule", "rate", "base", "reward", "a step lower", "a step higher"], rows)
 
 
 def replications() -> str:
-    """What the stored studies with seeds of their own found on the smaller model: gates, and differences from GRPO."""
+    """Gates and differences from GRPO on the smaller model, in each of :data:`REPLICATIONS`."""
     differences = {"grpo-replica": "replica", "entropy-20": "20-Entropy", "random-10": "random-10", "ict-10": "ICT-10"}
     compared = "model == 'mini-s' and benchmark == 'average' and metric == 'pass@4'"
     rows = []
@@ -215,7 +213,7 @@ def replications() -> str:
 
 
 def gate_of_the_replica() -> str:
-    """How often the gate of the replica passes if nothing differs, by seeds and margin: drawn from what was stored."""
+    """How often the replica's gate passes if nothing differs, by seeds and margin, drawn from stored differences."""
     found = []
     for study in BEFORE:
         stored = Stored(REFERENCE / study)
@@ -233,20 +231,20 @@ def gate_of_the_replica() -> str:
 
 
 def paper_readings() -> str:
-    """How many of all readings give the paper's figures of the kept tokens, by model and set of prompts."""
+    """How many of the readings give the paper's figures for the kept tokens, by model and set of prompts."""
     frame = pd.read_parquet(REFERENCE / "readings/readings.parquet")
     rows = []
     for (model, variant), found in frame.groupby(["model", "variant"], sort=False):
         first, second = (found[found["set"] == name] for name in ("first", "second"))
         fits = [f"{int(first[f'{name}_fits'].sum())}" for name in ("probability", "high_share", "elbow")]
-        met = [f"{int(of['meets'].sum())}" for of in (first, second)]
+        met = [f"{int(part['meets'].sum())}" for part in (first, second)]
         rows.append([f"`{model}` {variant}", f"{len(first)}", f"{first['tokens'].iloc[0]:,}", *fits, *met])
     heads = ["model", "readings", "tokens", "“probability”", "1 : 1", "elbow", "all three", "all three, second set"]
     return table(heads, rows)
 
 
 def ablations() -> str:
-    """Every variant of the stored ablations: what it changes, pass@4, and its difference from what it varies."""
+    """Every variant of the stored ablations: pass@4, what it changes, and its difference from its reference."""
     frame = pd.read_csv(REFERENCE / "mini-ablations/tables/ablations.csv").rename(columns={"value in reference": "old"})
     frame = frame[frame["metric"] == "pass@4"].sort_values("factor", key=pd.isna, ascending=False, kind="stable")
     rows = []
@@ -262,7 +260,7 @@ def ablations() -> str:
 
 
 def score_at_forks() -> str:
-    """At how many of the known forks of GRPO's rollouts ICT's score is 0."""
+    """The share of the known forks in GRPO's rollouts at which ICT's score is 0."""
     tokens = Stored(REFERENCE / "mini-ablations").frame("tokens")
     forks = tokens[(tokens["variant"] == "grpo") & (tokens["fork"] == 1)]
     zero = 100 - round(100 * (forks["js"] > 1e-6).mean())
@@ -271,7 +269,7 @@ def score_at_forks() -> str:
 
 
 def _over_seeds(rewards: dict[str, float]) -> str:
-    """The mean over seeds in percent, and how many there are where these are not all four."""
+    """The mean over seeds in percent, with their number unless it is four; a dash without rewards."""
     seeds = "" if len(rewards) == 4 else f" ({len(rewards)})"
     return f"{100 * sum(rewards.values()) / len(rewards):.1f}{seeds}" if rewards else "—"
 
@@ -298,11 +296,11 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
 
 
 def with_blocks(page: str, text: str) -> str:
-    """A page's text with its blocks made anew; a KeyError if one of :data:`BLOCKS` has no place in it."""
-    places = re.findall(r"<!-- (\S+): python scripts/blocks\.py -->", text)
-    for name in {*places, *BLOCKS[page]}:
+    """A page's text with its blocks rewritten; a KeyError if the text and :data:`BLOCKS` name different blocks."""
+    names = re.findall(r"<!-- (\S+): python scripts/blocks\.py -->", text)
+    for name in {*names, *BLOCKS[page]}:
         marker = rf"(<!-- {name}: python scripts/blocks\.py -->\n).*?(<!-- end -->)"
-        if name not in places:
+        if name not in names:
             raise KeyError(f"{page} has no block {name}")
         block = BLOCKS[page][name]()
         text = re.sub(marker, lambda found, block=block: f"{found[1]}{block}\n{found[2]}", text, flags=re.DOTALL)

@@ -1,7 +1,7 @@
-"""How often the harness's intervals hold the truth and its tests err, measured on simulated studies.
+"""Coverage of the harness's intervals and error rates of its tests, measured on simulated studies.
 
 `python scripts/calibration.py` measures and writes the stored table (`ict_core/statistics/calibration.csv`), which the
-report reads; docs/calibration.md has it as :func:`tables`.
+report reads. docs/calibration.md shows it by :func:`tables`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -38,14 +38,14 @@ PRIMARY, SECOND, OTHER, UNSAFE = ROLES = ("primary", "second view", "other truth
 THESE = "these problems"
 SAME, ON_MARGIN = "two arms of one method", "a difference on the margin"
 FAMILY, STRATA = "12 contrasts without a difference", "three models without a difference"
-MODELS, ARMS_OF_MODEL = 3, 5  # the family: each model has a method and four baselines, all of them the same
+MODELS, ARMS_OF_MODEL = 3, 5  # the family: each model has a method and four baselines, all the same method
 
 
 class Question(NamedTuple):
-    """What is measured: a quantity, the method that speaks of it, the truth it is held against, and its role.
+    """What a rate is measured for: a quantity, the method, the truth that it is compared with, and the method's role.
 
-    Roles: "primary", what the harness decides by; "second view", shown beside it with its measured coverage;
-    "other truth", a sound interval read for the truth that it does not speak of; "unsafe", popular and not used here.
+    Roles: "primary" is what the harness decides by. "second view" is shown beside it with its measured coverage.
+    "other truth" is a sound interval read for a truth that it is not made for. "unsafe" is popular and not used here.
     """
 
     quantity: str
@@ -55,37 +55,37 @@ class Question(NamedTuple):
 
 
 Outcomes = Iterator[tuple[Question, NDArray[np.bool_]]]
-"""A question and of each repetition whether the interval holds the truth, or the test rejects, shape (repetitions,)."""
+"""A question, and whether the interval covers the truth or the test rejects in each repetition, (repetitions,)."""
 
 
 def covers(low: Floats, high: Floats, truth: Floats | float) -> NDArray[np.bool_]:
-    """Whether each interval holds the truth; an interval that does not exist (NaN) does not."""
+    """Whether each interval covers the truth. An interval that does not exist (NaN) does not."""
     return (low <= truth) & (truth <= high)
 
 
 def runs_of(blocks: list[Floats], arm: int) -> Floats:
-    """An arm's run means on the average of the benchmarks, shape (repetitions, runs)."""
+    """The means of an arm's runs, averaged over the benchmarks, shape (repetitions, runs)."""
     return np.mean([b[:, arm].mean(axis=-1) for b in blocks], axis=0)
 
 
 class _Measured(NamedTuple):
-    """A quantity whose intervals are held against both truths: `these` problems and `new` ones."""
+    """A quantity with its two truths: its value on `these` problems and on `new` problems."""
 
     quantity: str
     these: Floats
     new: Floats | float
 
     def covered(self, method: str, interval: Estimate, of_these: str, of_new: str) -> Outcomes:
-        """Whether the method's interval holds each truth, with its role for either."""
+        """Whether the method's interval covers each truth, with the method's role for that truth."""
         for truth, value, role in ((THESE, self.these, of_these), (NEW, self.new, of_new)):
             yield Question(self.quantity, method, truth, role), covers(interval.low, interval.high, value)
 
 
 def difference_intervals(drawn: Draw, arms: tuple[int, int], unsafe: bool) -> Outcomes:
-    """Intervals for the difference of arms[0] - arms[1], paired by run; those over problems alone where `unsafe`."""
-    ours, theirs = arms
-    gap = _Measured("difference", drawn.these[:, ours] - drawn.these[:, theirs], drawn.new[ours] - drawn.new[theirs])
-    paired = [b[:, ours] - b[:, theirs] for b in drawn.blocks]
+    """Intervals for the difference arms[0] - arms[1], paired by run. `unsafe` adds t over problems alone."""
+    first, second = arms
+    gap = _Measured("difference", drawn.these[:, first] - drawn.these[:, second], drawn.new[first] - drawn.new[second])
+    paired = [b[:, first] - b[:, second] for b in drawn.blocks]
     a, b = (runs_of(drawn.blocks, arm) for arm in arms)
     yield from gap.covered("t over seeds", over_runs(a - b), PRIMARY, OTHER)
     yield from gap.covered("two-way", two_way(paired), OTHER, PRIMARY)
@@ -94,7 +94,7 @@ def difference_intervals(drawn: Draw, arms: tuple[int, int], unsafe: bool) -> Ou
 
 
 def level_intervals(drawn: Draw, arm: int, unsafe: bool) -> Outcomes:
-    """Intervals for the level of one arm of several runs; those over problems alone where `unsafe`."""
+    """Intervals for the level of one arm with several runs. `unsafe` adds t over problems alone."""
     level = _Measured("level", drawn.these[:, arm], float(drawn.new[arm]))
     scores = [b[:, arm] for b in drawn.blocks]
     yield from level.covered("two-way", two_way_level(scores), OTHER, PRIMARY)
@@ -104,10 +104,10 @@ def level_intervals(drawn: Draw, arm: int, unsafe: bool) -> Outcomes:
 
 
 def one_run_intervals(drawn: Draw, samples: int) -> Outcomes:
-    """Intervals for the level of the only run of the only arm, a model that was not trained.
+    """Intervals for the level of an untrained model, which is the only arm and has one run.
 
-    `samples` are those of a problem of the first benchmark. Wilson's interval is measured on single benchmarks only:
-    an average of benchmarks is no count of trials.
+    `samples` is the number of samples per problem of the first benchmark. Wilson's interval is measured on single
+    benchmarks only, because an average of benchmarks is not a count of trials.
     """
     scores = [b[:, 0, 0] for b in drawn.blocks]
     truth = float(drawn.new[0])
@@ -127,35 +127,35 @@ def one_run_intervals(drawn: Draw, samples: int) -> Outcomes:
 
 
 def _rejections(method: str, truth: str, role: str, p: Floats) -> tuple[Question, NDArray[np.bool_]]:
-    """A test that cannot be made (NaN) does not reject."""
+    """A question about a test, and whether it rejects. A test without a p-value (NaN) does not."""
     return Question("false positives", method, truth, role), p < ALPHA
 
 
 def difference_tests(drawn: Draw, arms: tuple[int, int]) -> Outcomes:
-    """Tests at 5 % of two arms that are the same method."""
-    ours, theirs = (runs_of(drawn.blocks, arm) for arm in arms)
+    """Tests at the 5 % level of two arms that are the same method."""
+    first, second = (runs_of(drawn.blocks, arm) for arm in arms)
     paired = [b[:, arms[0]] - b[:, arms[1]] for b in drawn.blocks]
-    yield _rejections("paired t", SAME, PRIMARY, over_runs(ours - theirs).p)
-    yield _rejections("sign-flip", SAME, PRIMARY, sign_flip(ours - theirs))
+    yield _rejections("paired t", SAME, PRIMARY, over_runs(first - second).p)
+    yield _rejections("sign-flip", SAME, PRIMARY, sign_flip(first - second))
     yield _rejections("two-way t", SAME, SECOND, two_way(paired).p)
     yield _rejections("t over problems", SAME, UNSAFE, over_problems([b.mean(axis=-2) for b in paired]).p)
 
 
 def equivalence_tests(drawn: Draw, arms: tuple[int, int], margin: float) -> Outcomes:
-    """Two one-sided tests within +-margin of two arms that differ by the margin: declaring them equivalent is wrong."""
+    """Two one-sided tests within +-margin. The two arms differ by the margin, so declaring them equivalent is wrong."""
     gap = over_runs(runs_of(drawn.blocks, arms[0]) - runs_of(drawn.blocks, arms[1]))
     yield _rejections("two one-sided t", ON_MARGIN, PRIMARY, two_one_sided(gap.mean, gap.se, gap.df, -margin, margin))
 
 
 def smallest_by_holm(p: Floats) -> Floats:
-    """The smallest of each family's p after Holm's correction, (families, tests) to (families,): does any reject?"""
+    """Each family's smallest p after Holm's correction, (families, tests) to (families,): does any test reject?"""
     return np.minimum(p.shape[-1] * p.min(axis=-1), 1.0)
 
 
 def family_tests(drawn: Draw) -> Outcomes:
     """Holm's family of 12 contrasts (three models, a method against four baselines) and the mean over the models.
 
-    The 15 arms drawn are of one method: five of the first model, and so on; rejected where any contrast is.
+    The 15 arms drawn are the same method: five for the first model, and so on. The family rejects if any contrast does.
     """
     runs = np.stack([runs_of(drawn.blocks, arm) for arm in range(MODELS * ARMS_OF_MODEL)], axis=1)
     by_model = runs.reshape(len(runs), MODELS, ARMS_OF_MODEL, -1)
@@ -172,20 +172,20 @@ def family_tests(drawn: Draw) -> Outcomes:
 
 SEEDS = (3, 5, 10)
 REPETITIONS = 4000
-MARGIN = 0.02  # the true difference of the arms compared, and the margin of equivalence: a share
+MARGIN = 0.02  # the true difference of the arms compared, and the equivalence margin, a share
 PLAIN = Case(calibrated.PLAIN)
 SPECIFIC = Case("problem effects", problem_effect_sd=0.75)
 CASES = (PLAIN, Case("shared seeds", shared=0.5), SPECIFIC, Case("collapsing runs", collapsing=0.1))
 UNTRAINED = Case("one run", run_sd=0.0)
-COVERAGE, FALSE_POSITIVES = (0.92, 0.98), (0.0, 0.06)  # where a nominal 95 % interval and 5 % test keep their word
+COVERAGE, FALSE_POSITIVES = (0.92, 0.98), (0.0, 0.06)  # allowed rates of a nominal 95 % interval, a 5 % test
 
-Hits = Iterable[tuple[int, Question, NDArray[np.bool_]]]  # seeds, question, one outcome a repetition
+Hits = Iterable[tuple[int, Question, NDArray[np.bool_]]]  # seeds, question, one outcome per repetition
 
 
 def _draws(
     kind: str, size: Size, case: Case, arms: tuple[SimulatedArm, ...], runs: int, repetitions: int, seed: int
 ) -> Iterator[Draw]:
-    """Batches of repetitions, each with a generator of its own."""
+    """Batches of repetitions, each drawn with its own random generator."""
     for number, batch in enumerate(batches(size, len(arms), runs, repetitions)):
         rng = generator(seed, "calibration", kind, case.name, size.name, number)
         yield draw(rng, size, case, arms, runs, batch)
@@ -196,8 +196,8 @@ def measure_pairs(
 ) -> Hits:
     """Intervals and tests of three arms: two are the same method, the third is better by the margin.
 
-    Fewer seeds are the first of the same runs. The third arm helps some problems and hurts others where the case says
-    so.
+    A smaller number of seeds uses the first of the same runs. If the case has problem effects, the third arm helps some
+    problems and hurts others.
     """
     arms = (SimulatedArm(), SimulatedArm(), SimulatedArm(shift_for(MARGIN, size, case, True), True))
     for drawn in _draws("pairs", size, case, arms, max(seeds), repetitions, seed):
@@ -211,7 +211,7 @@ def measure_pairs(
 
 
 def measure_family(size: Size, repetitions: int, seed: int, seeds: Sequence[int] = SEEDS) -> Hits:
-    """The declared family and the mean over models, in the plain case."""
+    """Tests of the declared family and of the mean over models, in the plain case."""
     arms = (SimulatedArm(),) * (MODELS * ARMS_OF_MODEL)
     for drawn in _draws("family", size, PLAIN, arms, max(seeds), repetitions, seed):
         for number in seeds:
@@ -219,7 +219,7 @@ def measure_family(size: Size, repetitions: int, seed: int, seeds: Sequence[int]
 
 
 def measure_one_run(size: Size, repetitions: int, seed: int) -> Hits:
-    """The intervals of a model that was not trained and has one run, with the size's own n and with n = 1."""
+    """Intervals for an untrained model with one run, with the size's own n and with n = 1."""
     for kind, samples in (("as it is", size.benchmarks[0].n), ("one sample", 1)):
         sampled = size if samples > 1 else Size(size.name, tuple(replace(b, n=1) for b in size.benchmarks))
         for drawn in _draws(f"one run, {kind}", sampled, UNTRAINED, (SimulatedArm(),), 1, repetitions, seed):
@@ -234,10 +234,10 @@ def summarise(size: Size, case: Case, measured: Hits) -> pd.DataFrame:
     rows = []
     for (seeds, question), parts in outcomes.items():
         hits = np.concatenate(parts)
-        rate, near = float(hits.mean()), (hits.sum() + 0.5) / (hits.size + 1)
-        of_test = question.quantity == "false positives"
-        nominal, (low, high) = (ALPHA, FALSE_POSITIVES) if of_test else (LEVEL, COVERAGE)
-        error = float(np.sqrt(near * (1 - near) / hits.size))
+        rate, smoothed = float(hits.mean()), (hits.sum() + 0.5) / (hits.size + 1)
+        is_test = question.quantity == "false positives"
+        nominal, (low, high) = (ALPHA, FALSE_POSITIVES) if is_test else (LEVEL, COVERAGE)
+        error = float(np.sqrt(smoothed * (1 - smoothed) / hits.size))
         place = (case.name, size.name, len(size.benchmarks), size.problems, seeds)
         verdict = "keeps" if low <= rate <= high else "does not"
         rows.append((*place, *question, nominal, rate, error, hits.size, verdict))
@@ -245,7 +245,7 @@ def summarise(size: Size, case: Case, measured: Hits) -> pd.DataFrame:
 
 
 def calibrate(repetitions: int, seed: int = 0, sizes: Sequence[Size] = SIZES) -> pd.DataFrame:
-    """Measure everything with so many repetitions, 100 or more, of each simulated study: a frame of :data:`COLUMNS`."""
+    """Measure everything with `repetitions` (100 or more) of each simulated study: a frame of :data:`COLUMNS`."""
     if repetitions < 100:
         raise UserError(f"a calibration from {repetitions} repetitions says nothing; take 100 or more")
     frames = []
@@ -258,10 +258,10 @@ def calibrate(repetitions: int, seed: int = 0, sizes: Sequence[Size] = SIZES) ->
 
 
 def table(frame: pd.DataFrame, rows: Sequence[str] = ("method", "truth", "role")) -> str:
-    """A Markdown table of rates, in per cent by rising seeds: bold where the method does not keep its word.
+    """A Markdown table of rates in per cent, by rising number of seeds. A rate that is out of bounds is bold.
 
-    The columns `rows` tell its rows apart, sizes its columns; both stand in the order of the frame. A dash where
-    nothing was measured.
+    It has a row for each combination of values in the columns `rows`, and a column for each size, both in the order of
+    the frame. A dash means that nothing was measured.
     """
     texts = (100 * frame["rate"]).map("{:.1f}".format)
     texts = texts.where(frame["verdict"] != "does not", "**" + texts + "**")
@@ -278,32 +278,32 @@ def table(frame: pd.DataFrame, rows: Sequence[str] = ("method", "truth", "role")
 def tables(frame: pd.DataFrame) -> dict[str, str]:
     """The tables of the documentation by their captions, from a frame of `calibrated.COLUMNS`.
 
-    Of a second view or unsafe method for a difference, only the reading for new problems is shown, and of the cases
-    other than the plain one what decides and who is misled.
+    Unsafe methods, and second views of a difference, are shown for new problems only. For cases other than the plain
+    one the tables have the primary methods, and for a difference also the other readings for new problems.
     """
     frame = frame.sort_values("role", key=lambda roles: roles.map(ROLES.index), kind="stable")
-    plain, one = (frame["case"] == case.name for case in (PLAIN, UNTRAINED))
+    plain, one_run = (frame["case"] == case.name for case in (PLAIN, UNTRAINED))
     gaps, levels, tests = (frame["quantity"] == name for name in ("difference", "level", "false positives"))
-    again = (frame["truth"] == THESE) & ((frame["role"] == UNSAFE) | (gaps & (frame["role"] == SECOND)))
+    omitted = (frame["truth"] == THESE) & ((frame["role"] == UNSAFE) | (gaps & (frame["role"] == SECOND)))
     decides = (frame["role"] == PRIMARY) | (gaps & (frame["truth"] == NEW) & frame["role"].isin([OTHER, SECOND]))
-    other = frame[~plain & ~one & decides]
+    other = frame[~plain & ~one_run & decides]
     other = other.sort_values("case", key=lambda cases: cases.map(list(dict.fromkeys(cases)).index), kind="stable")
     return {
-        "Coverage of a difference": table(frame[plain & gaps & ~again]),
-        "Coverage of a level": table(frame[plain & levels & ~again]),
-        "Coverage of the level of one run": table(frame[one], ("quantity", "method", "role")),
+        "Coverage of a difference": table(frame[plain & gaps & ~omitted]),
+        "Coverage of a level": table(frame[plain & levels & ~omitted]),
+        "Coverage of the level of one run": table(frame[one_run], ("quantity", "method", "role")),
         "False positives": table(frame[plain & tests]),
         "Other cases": table(other, ("case", "quantity", "method", "truth")),
     }
 
 
 def main(repetitions: int = REPETITIONS) -> None:
-    """Measure, write the stored table, and say what does not keep its word."""
+    """Measure, write the stored table, and print the primary methods whose rates are out of bounds."""
     frame = calibrate(repetitions)
     frame.to_csv(calibrated.FILE, index=False, float_format="%.5f", lineterminator="\n")
     broken = frame[(frame["role"] == PRIMARY) & (frame["verdict"] == "does not")]
-    shown = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
-    typer.echo(shown.to_string(index=False) if len(shown) else "every primary method keeps its word")
+    printed = broken[["case", "size", "seeds", "quantity", "method", "truth", "rate", "error"]]
+    typer.echo(printed.to_string(index=False) if len(printed) else "every primary method keeps its word")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Leaves the tokens of a large bench's controls out of a stored study, as they are half of its bytes: ``FOLDER``.
+"""Removes the tokens of the controls from a large stored bench, as they are half of its bytes: ``FOLDER``.
 
-What the rules keep is measured on the baseline's tokens (``shadow.parquet``), so that the bench loses nothing by it;
-claims of the ledger about tokens of controls are left untested. A file of tokens of at most 20 MiB stays whole.
+The tokens that the rules keep are measured on the baseline's tokens (``shadow.parquet``), so the bench loses nothing.
+The ledger's claims about tokens of controls are then not tested. A token file of at most 20 MiB is left as it is.
 """
 
 import sys
@@ -15,7 +15,7 @@ LARGE = 20 * 2**20  # bytes
 
 
 def main(folder: Path) -> None:
-    """Write the folder's ``tokens.parquet`` anew without the variants that control another one of a bench."""
+    """Rewrite the folder's ``tokens.parquet`` without the variants that are controls of a bench."""
     if (folder / "tokens.parquet").stat().st_size <= LARGE:
         return
     stored = Stored(folder)

@@ -1,7 +1,7 @@
-"""Writes the reference pages of the site: `python scripts/reference.py` makes each of :data:`PAGES` anew.
+"""Writes the reference pages of the site: `python scripts/reference.py` rewrites each of :data:`PAGES`.
 
-The commands come from their declarations, the keys from the source of ict_core/config (type, default and the comment
-beside each), the rates from the stored calibration.
+The commands come from their declarations. The keys come from the source of ict_core/config: type, default and the
+comment beside each. The rates come from the stored calibration.
 """
 
 import ast
@@ -15,7 +15,7 @@ from typing import Any
 import typer
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-MODULES = {  # of ict_core.config -> what its sections are of
+MODULES = {  # module of ict_core.config -> the heading of its sections
     "study_file": "A study: `configs/studies/<study>.yaml`",
     "tuning": "A study's tuning",
     "methods": "A recipe, `configs/training/<training>.yaml`, and every method, `configs/methods/<variant>.yaml`",
@@ -30,15 +30,15 @@ def commands_page() -> str:
     from ict_core.jobs.command import GROUPS
 
     declare()
-    whole: Any = typer.main.get_command(app)
-    listed = {name: command for name, command in whole.commands.items() if not command.hidden}
+    root: Any = typer.main.get_command(app)
+    visible = {name: command for name, command in root.commands.items() if not command.hidden}
     parts = [
         "# Commands\n",
         "`ict COMMAND --help` says the same. Made from the declarations by `python scripts/reference.py`.\n",
     ]
     for group in GROUPS:
         parts.append(f"## {group}\n")
-        parts += [_command(name, command) for name, command in listed.items() if command.rich_help_panel == group]
+        parts += [_command(name, command) for name, command in visible.items() if command.rich_help_panel == group]
     return "\n".join(parts)
 
 
@@ -88,20 +88,20 @@ def _sections(name: str) -> Iterator[str]:
         if not issubclass(section, Section) or not section.model_fields:
             continue
         bases = [ast.unparse(base).strip("_") for base in node.bases if ast.unparse(base) != "Section"]
-        stated = section.model_json_schema()
-        rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines, stated)]
+        schema = section.model_json_schema()
+        rows = [row for line in node.body if isinstance(line, ast.AnnAssign) for row in _key(line, lines, schema)]
         table = ["| key | value | |", "|---|---|---|", *rows, ""] if rows else []
-        more = f" {'Beside these the' if rows else 'The'} keys of {', '.join(bases)}." if bases else ""
+        inherited = f" {'Beside these the' if rows else 'The'} keys of {', '.join(bases)}." if bases else ""
         doc = " ".join((ast.get_docstring(node) or "").split("\n\n")[0].split())
-        yield "\n".join([f"### {node.name.strip('_')}\n", f"{doc}{more}\n", *table])
+        yield "\n".join([f"### {node.name.strip('_')}\n", f"{doc}{inherited}\n", *table])
 
 
 def bounds(schema: Any) -> Iterator[str]:
     """The bounds of the numbers in a JSON schema, in words."""
     words = {"minimum": "at least", "exclusiveMinimum": "above", "exclusiveMaximum": "below", "maximum": "at most"}
     if isinstance(schema, dict):
-        stated = {told: schema[key] for key, told in words.items() if key in schema}
-        yield from (f"{told} {v:,}" if isinstance(v, int) else f"{told} {v:g}" for told, v in stated.items())
+        found = {word: schema[key] for key, word in words.items() if key in schema}
+        yield from (f"{word} {v:,}" if isinstance(v, int) else f"{word} {v:g}" for word, v in found.items())
     for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         yield from bounds(part)
 
@@ -116,12 +116,12 @@ _KINDS = {
 
 
 def _kind(schema: Any, definitions: Any) -> str:
-    """What a value is, in words; a section by its name."""
+    """The type of a value in words; a section is given by its name."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return name.strip("_") if "properties" in definitions[name] else _kind(definitions[name], definitions)
-    if several := schema.get("anyOf", schema.get("oneOf")):
-        return " or ".join(dict.fromkeys(_kind(one, definitions) for one in several))
+    if alternatives := schema.get("anyOf", schema.get("oneOf")):
+        return " or ".join(dict.fromkeys(_kind(alternative, definitions) for alternative in alternatives))
     if allowed := schema.get("enum", [schema["const"]] if "const" in schema else None):
         return ", ".join(f"`{value}`" for value in allowed)
     if schema.get("type") == "array":
@@ -135,25 +135,25 @@ def _key(line: ast.AnnAssign, lines: list[str], stated: dict[str, Any]) -> Itera
     if ast.unparse(line.annotation).startswith("ClassVar"):
         return
     schema = stated["properties"][ast.unparse(line.target)]
-    own = "\n".join(lines[line.lineno - 1 : line.end_lineno])
-    comment = re.search(r"#\s*(?:type: ignore\S*\s*#\s*)?(.+)$", own, re.MULTILINE)
-    told = [comment[1]] if comment else []
+    source = "\n".join(lines[line.lineno - 1 : line.end_lineno])
+    comment = re.search(r"#\s*(?:type: ignore\S*\s*#\s*)?(.+)$", source, re.MULTILINE)
+    notes = [comment[1]] if comment else []
     default = "" if line.value is None else ast.unparse(line.value)
     if default.startswith("Field("):
         call = ast.parse(default, mode="eval").body
         assert isinstance(call, ast.Call)
-        given = {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
-        told += [f"of the form {given['pattern']}"] if "pattern" in given else []
-        told += [ast.literal_eval(given["description"])] if "description" in given else []
-        default = given.get("default", "")
-    told += dict.fromkeys(bounds(schema))
+        arguments = {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
+        notes += [f"of the form {arguments['pattern']}"] if "pattern" in arguments else []
+        notes += [ast.literal_eval(arguments["description"])] if "description" in arguments else []
+        default = arguments.get("default", "")
+    notes += dict.fromkeys(bounds(schema))
     if default and default != "None":
-        told.append(f"default: {default}")
-    yield f"| `{ast.unparse(line.target)}` | {_kind(schema, stated.get('$defs', {}))} | {_prose('; '.join(told))} |"
+        notes.append(f"default: {default}")
+    yield f"| `{ast.unparse(line.target)}` | {_kind(schema, stated.get('$defs', {}))} | {_prose('; '.join(notes))} |"
 
 
 def _prose(text: str) -> str:
-    """Of a table's cell outside code: a placeholder in pointed brackets is no tag of HTML."""
+    """Escape a table cell's text outside code, so that a placeholder in angle brackets is not read as an HTML tag."""
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 

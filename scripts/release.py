@@ -1,7 +1,7 @@
 """Builds a release into dist/ and says what publishing needs: `make release`.
 
-The version stands in pyproject.toml, CITATION.cff and as the newest heading of CHANGELOG.md, under an
-empty "Unreleased".
+The version is stated in pyproject.toml, in CITATION.cff, and in the newest heading of CHANGELOG.md, below an empty
+"Unreleased".
 """
 
 import re
@@ -24,7 +24,7 @@ PUBLISHING = """\
 
 
 def version() -> str:
-    """The project's version; an error where a file states another one, or changes are not under it."""
+    """The project's version. Exits with a message if a file states another one, or changes are not listed under it."""
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
     if cited is None or cited[1] != stated:
@@ -40,7 +40,7 @@ def version() -> str:
 
 
 def build(out: Path) -> list[Path]:
-    """An sdist of what git tracks, and a wheel of the sdist."""
+    """Build an sdist of the committed files, and a wheel from the sdist."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "source"
         subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(source)], check=True)
@@ -57,7 +57,7 @@ def build(out: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Check, build, check what is built, and say what is left to do, or with --publish do it."""
+    """Check, build, check the built files, and print the remaining steps, or take them with --publish."""
     stated, twine, *publish = version(), *sys.argv[1:]
     git = ["git", "-C", str(ROOT)]
     if subprocess.run([*git, "status", "--porcelain"], capture_output=True, check=True).stdout:
@@ -74,9 +74,9 @@ def main() -> None:
             subprocess.run(command, check=True)
         return
     commit = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout
-    shown = " ".join(str(file.relative_to(ROOT)) for file in files)
+    names = " ".join(str(file.relative_to(ROOT)) for file in files)
     lines = "\n".join(f"       {shlex.join(command)}" for command in commands)
-    print(PUBLISHING.format(files=shown, version=stated, commit=commit.strip(), commands=lines))
+    print(PUBLISHING.format(files=names, version=stated, commit=commit.strip(), commands=lines))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Scores of training runs drawn from a known hierarchy, and the truths that intervals about them should cover.
+"""Scores of training runs drawn from a known hierarchy, and the true values that intervals should cover.
 
 The chance that run r of method m solves problem j is the logistic function of
 
     mean of the benchmark + difficulty[j] + effect of m + effect of m on j + effect of r,      all in logits,
 
-and the number of correct answers is binomial in the n samples. Two truths differ: *these problems* (the problems drawn
-are the benchmark, only runs are random) and *new problems* (the problems are a sample of their kind).
+and the number of correct answers is binomial in the n samples. There are two truths: *these problems* (the drawn
+problems are the benchmark, and only runs are random) and *new problems* (the problems are a sample of their kind).
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 from scipy.special import expit
 
-NODES = 64  # of a Gauss-Hermite sum; 128 nodes give the same values to 1e-7
+NODES = 64  # nodes of a Gauss-Hermite sum; 128 nodes give the same values to 1e-7
 GRID = np.linspace(-30, 30, 12001)  # logits; linear interpolation of a logistic curve between them errs by 3e-7
 
 
@@ -32,14 +32,14 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Size:
-    """What is averaged: one benchmark or several, every benchmark with the same weight."""
+    """The benchmarks that are averaged, one or several, each with the same weight."""
 
     name: str
     benchmarks: tuple[Benchmark, ...]
 
     @property
     def problems(self) -> int:
-        """Problems of all benchmarks together."""
+        """The number of problems of all benchmarks together."""
         return sum(b.problems for b in self.benchmarks)
 
 
@@ -56,20 +56,20 @@ SIZES = (
 
 @dataclass(frozen=True)
 class Case:
-    """How runs and problems vary. Standard deviations in logits but `run_sd`."""
+    """How runs and problems vary. Standard deviations are in logits, except `run_sd`."""
 
     name: str
-    run_sd: float = 0.02  # of a run's true mean over the benchmarks, a share; turned into logits for every size
+    run_sd: float = 0.02  # of a run's true mean over the benchmarks, a share; converted to logits for each size
     difficulty_sd: float = 1.5
     problem_effect_sd: float = 0.0  # of the method's own effect on a problem, for arms with `specific`
-    shared: float = 0.0  # part of the run's variance that runs of two methods with one seed share
-    collapsing: float = 0.0  # chance of a run to collapse
-    depth: float = 2.0  # by how many logits the effect of a run that collapses is lower
+    shared: float = 0.0  # part of the run variance that two methods' runs with the same seed share
+    collapsing: float = 0.0  # probability that a run collapses
+    depth: float = 2.0  # logits by which the effect of a collapsing run is lower
 
 
 @dataclass(frozen=True)
 class SimulatedArm:
-    """A method: its shift in logits, and whether it helps some problems and hurts others (if the case has such)."""
+    """A method: its shift in logits, and whether it helps some problems and hurts others (if the case says so)."""
 
     shift: float = 0.0
     specific: bool = False
@@ -77,14 +77,14 @@ class SimulatedArm:
 
 @dataclass(frozen=True)
 class Draw:
-    """Scores of a batch of repetitions and the level of every arm under both truths, shares."""
+    """Scores of a batch of repetitions and the level of every arm under both truths, as shares."""
 
-    blocks: list[NDArray[np.float64]]  # one a benchmark, shape (repetitions, arms, runs, problems), correct / n
+    blocks: list[NDArray[np.float64]]  # one per benchmark, shape (repetitions, arms, runs, problems), correct / n
     these: NDArray[np.float64]  # shape (repetitions, arms): the mean over new runs on the problems drawn
     new: NDArray[np.float64]  # shape (arms,): the mean over new runs and new problems
 
     def first(self, runs: int) -> "Draw":
-        """The same with the first runs of every arm only."""
+        """The same draw with only the first `runs` runs of every arm."""
         return replace(self, blocks=[block[:, :, :runs] for block in self.blocks])
 
 
@@ -106,7 +106,7 @@ def _over_runs(x: ArrayLike, sd: float, case: Case) -> NDArray[np.float64]:
 
 @lru_cache
 def intercepts(size: Size, case: Case) -> tuple[float, ...]:
-    """The logit of every benchmark at which its mean over problems, without a run's effect, is as the size states."""
+    """Each benchmark's logit at which its mean over problems, without run effects, is the mean that the size states."""
 
     def gap(mu: float, mean: float) -> float:
         return float(_normal_mean(lambda z: expit(mu + z), case.difficulty_sd)) - mean
@@ -116,7 +116,7 @@ def intercepts(size: Size, case: Case) -> tuple[float, ...]:
 
 @lru_cache
 def run_effect_sd(size: Size, case: Case) -> float:
-    """The standard deviation of the run effect in logits that gives runs' true means `case.run_sd`."""
+    """The standard deviation of the run effect in logits that gives runs' true means the spread `case.run_sd`."""
     if case.run_sd == 0:
         return 0.0
     mus = np.array(intercepts(size, case))
@@ -142,7 +142,7 @@ def level_on_new_problems(size: Size, case: Case, arm: SimulatedArm) -> float:
 
 @lru_cache
 def shift_for(difference: float, size: Size, case: Case, specific: bool = False) -> float:
-    """The shift in logits, at most 10, that raises an arm's level on new problems by a share."""
+    """The shift in logits, at most 10, that raises an arm's level on new problems by `difference`, a share."""
     base = level_on_new_problems(size, case, SimulatedArm())
 
     def gap(shift: float) -> float:
@@ -160,19 +160,19 @@ def draw(
     repetitions x arms x runs x problems.
     """
     sd = run_effect_sd(size, case)
-    common = generator.normal(size=(repetitions, 1, runs))  # equal places of two arms are paired
-    alone = generator.normal(size=(repetitions, len(arms), runs))
-    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * alone)
-    effects = effects - case.depth * (generator.random(alone.shape) < case.collapsing)
+    common = generator.normal(size=(repetitions, 1, runs))  # runs of the same index are paired
+    separate = generator.normal(size=(repetitions, len(arms), runs))
+    effects = sd * (np.sqrt(case.shared) * common + np.sqrt(1 - case.shared) * separate)
+    effects = effects - case.depth * (generator.random(separate.shape) < case.collapsing)
     curve = _over_runs(GRID, sd, case)
-    own_sd = np.array([case.problem_effect_sd if a.specific else 0.0 for a in arms])[:, None]
+    effect_sd = np.array([case.problem_effect_sd if a.specific else 0.0 for a in arms])[:, None]
     shifts = np.array([a.shift for a in arms])[:, None]
     blocks, these = [], np.zeros((repetitions, len(arms)))
     for benchmark, mu in zip(size.benchmarks, intercepts(size, case), strict=True):
         shape = (repetitions, len(arms), benchmark.problems)
         logit = mu + shifts + generator.normal(0, case.difficulty_sd, (repetitions, 1, benchmark.problems))
-        if own_sd.any():
-            logit = logit + own_sd * generator.normal(size=shape)
+        if effect_sd.any():
+            logit = logit + effect_sd * generator.normal(size=shape)
         logit = np.broadcast_to(logit, shape)
         these += np.interp(logit, GRID, curve).mean(axis=-1) / len(size.benchmarks)
         p = expit(logit[:, :, None, :] + effects[..., None])
@@ -181,6 +181,6 @@ def draw(
 
 
 def batches(size: Size, arms: int, runs: int, repetitions: int, values: int = 2_000_000) -> list[int]:
-    """Repetitions of every batch such that none holds more than about `values` scores."""
-    each = max(1, min(repetitions, values // (arms * runs * size.problems)))
-    return [min(each, repetitions - start) for start in range(0, repetitions, each)]
+    """The number of repetitions of each batch, so that none has more than about `values` scores."""
+    per_batch = max(1, min(repetitions, values // (arms * runs * size.problems)))
+    return [min(per_batch, repetitions - start) for start in range(0, repetitions, per_batch)]

@@ -1,4 +1,4 @@
-"""How large the project is, as a report that never fails: `python scripts/size.py`, at the end of `make lint`."""
+"""Reports the project's size and never fails: `python scripts/size.py`, at the end of `make lint`."""
 
 import ast
 import re
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-PARTS = {  # where a part's lines lie: a folder's files by their endings
+PARTS = {  # part -> its folder, and the endings of the files that are counted
     "ict_core": ("ict_core/", (".py", ".pyi")),
     "workflow": ("workflow/", (".smk", "Snakefile", ".py", ".yaml", ".rst")),
     "scripts": ("scripts/", (".py", ".sh")),
     "benchmarks": ("benchmarks/", (".py",)),
     "tests": ("tests/", (".py", ".c")),
 }
-NOT_COUNTED = {"docs/log.md", "CHANGELOG.md"}  # a diary, and what is generated:
+NOT_COUNTED = {"docs/log.md", "CHANGELOG.md"}  # the log, the changelog, and the generated pages:
 NOT_COUNTED |= {f"docs/{name}.md" for name in ("commands", "keys", "calibration", "bench-tables")}
 GENERATED = re.compile(r"<!-- [\w-]+: python scripts/blocks\.py -->\n(.*?)<!-- end -->", re.DOTALL)
-LONG = 5  # words of a string that is prose
+LONG = 5  # words from which on a string is prose
 
 
 def files(prefix: str, endings: tuple[str, ...]) -> list[Path]:
@@ -30,7 +30,7 @@ def files(prefix: str, endings: tuple[str, ...]) -> list[Path]:
 
 
 def private_imports(tree: ast.AST) -> int:
-    """How many imports take a module or a name of the library that is private."""
+    """The number of imports that take a private module or a private name of the library."""
     imported = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -40,7 +40,7 @@ def private_imports(tree: ast.AST) -> int:
 
 
 def prose_assertions(tree: ast.AST) -> int:
-    """How many assertions hold a string of at least :data:`LONG` words, `match=` of `pytest.raises` among them."""
+    """The number of assertions, `match=` of `pytest.raises` included, with a string of at least :data:`LONG` words."""
 
     def strings(node: ast.AST) -> Iterator[str]:
         yield from (n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str))
@@ -53,8 +53,8 @@ def prose_assertions(tree: ast.AST) -> int:
 def main() -> None:
     """Print a line for each number."""
     for name, (prefix, endings) in PARTS.items():
-        own = files(prefix, endings) + ([REPOSITORY / "Snakefile"] if name == "workflow" else [])
-        print(f"{sum(len(path.read_bytes().splitlines()) for path in own):7,} lines of {name} in {len(own)} files")
+        paths = files(prefix, endings) + ([REPOSITORY / "Snakefile"] if name == "workflow" else [])
+        print(f"{sum(len(path.read_bytes().splitlines()) for path in paths):7,} lines of {name} in {len(paths)} files")
     pages = [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")] + files("docs/", (".md",))
     pages = [path for path in pages if path.relative_to(REPOSITORY).as_posix() not in NOT_COUNTED]
     texts = [path.read_text(encoding="utf-8") for path in pages]

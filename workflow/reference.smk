@@ -1,5 +1,5 @@
-# Makes everything that is shown from stored files, without training: by default from the stored full run of the study
-# in miniature (`make figures`), else `--config stored=FOLDER results=FOLDER`.
+# Makes tables, figures and pages from stored files, without training. The default is the stored run of the miniature
+# (`make figures`); `--config stored=FOLDER results=FOLDER` takes another.
 report: "report/workflow.rst"
 
 

@@ -1,1 +1,1 @@
-"""The subcommands of `ict` that people use beside the stages, and the command itself."""
+"""The subcommands of `ict` that people use besides the stages, and the command itself."""

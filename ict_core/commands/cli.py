@@ -1,4 +1,4 @@
-"""The ``ict`` command: one subcommand a stage, and those that people use beside."""
+"""The ``ict`` command: one subcommand per stage, and those that people use directly."""
 
 import sys
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ from ict_core.process.forkserver import serve
 from ict_core.process.supervise import end_with_parent
 
 STAGES = {module.name.replace("_", "-"): module.name for module in iter_modules(stages.__path__)}
-"""Of each stage's subcommand the module that declares it."""
+"""The module that declares each stage's subcommand."""
 
 
 def declare(name: str | None = None) -> None:
-    """Import the stage of that subcommand, so that a job loads no other; of another name all, as they are listed."""
+    """Import the stage of that subcommand, so that a job loads no other; for another name all, in order."""
     for module in [STAGES[name]] if name in STAGES else STAGES.values():
         import_module(f"{stages.__name__}.{module}")
-    app.registered_commands.sort(key=lambda declared: STAGES.get(declared.name or "", ""))  # in whatever order imported
+    app.registered_commands.sort(key=lambda declared: STAGES.get(declared.name or "", ""))  # whatever the import order
 
 
 @command("forkserver", writes="address", hidden=True)
@@ -56,12 +56,12 @@ def forkserver(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns its exit status, 2 where the arguments are not those of a subcommand."""
+    """Run one subcommand; returns its exit status, 2 if the arguments are not those of a subcommand."""
     name = next(iter(sys.argv[1:] if arguments is None else arguments), None)
     if name not in {declared.name for declared in app.registered_commands}:
         declare(name)
     try:
         app(args=arguments, prog_name="ict")
-    except SystemExit as end:  # as each ends
+    except SystemExit as end:  # every subcommand ends so
         return end.code if isinstance(end.code, int) else 0
     return 0

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 _BENCHMARKS, _MODELS = REPOSITORY / "configs/benchmarks", REPOSITORY / "configs/models"
 _SEED = 0
-_CACHE, _CHECKPOINT = "cache", "model"  # of answers, and of the model
-_HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of trainings
+_CACHE, _CHECKPOINT = "cache", "model"  # folders of answers and of the model
+_HARDWARE = {  # for a model on a GPU; a generation takes one, and the rest is for trainings
     **{"accelerate": "one-gpu", "gpus": 1, "micro_batch_sequences": 8, "gradient_checkpointing": False},
     **{"memory_gib": 16, "train_hours": 1.0, "generate_hours": 12.0},
 }
@@ -44,7 +44,7 @@ _HARDWARE = {  # of a model on a GPU; a generation takes one, and the rest is of
 
 @dataclass(frozen=True)
 class Sampled:
-    """How the answers are drawn, and graded."""
+    """How the answers are sampled and graded."""
 
     samples: Annotated[int, Option(min=1, help="answers a problem, n of pass@k")] = 8
     temperature: Annotated[float, Option(callback=above_0, help="of the sampling, above 0")] = 1.0
@@ -57,7 +57,7 @@ class Sampled:
     ] = False
 
     def evaluation(self) -> "Evaluation":
-        """As a study states it."""
+        """The evaluation as a study states it."""
         from pydantic import ValidationError
 
         from ict_core.config.mistakes import faults_of
@@ -67,8 +67,8 @@ class Sampled:
         try:
             return Evaluation(**{key: getattr(self, key) for key in keys})
         except ValidationError as error:
-            told = "; ".join(f"--{key.replace('_', '-')}: {text}" for key, text in faults_of(error, Evaluation))
-            raise UserError(told) from None
+            message = "; ".join(f"--{key.replace('_', '-')}: {text}" for key, text in faults_of(error, Evaluation))
+            raise UserError(message) from None
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Asked:
 
     @property
     def names(self) -> list[str]:
-        """Of the benchmarks."""
+        """The names of the benchmarks."""
         return [name.strip() for name in self.benchmarks.split(",")]
 
     def sets(self) -> "dict[str, Benchmark]":
@@ -91,18 +91,18 @@ class Asked:
         return {name: load_benchmark(_BENCHMARKS / f"{name}.yaml", self.problems) for name in self.names}
 
     def nearest(self) -> "Asked | None":
-        """The same with each benchmark once, and for an unknown name the nearest known; None where none is near."""
+        """The same with each benchmark once, and the nearest known name for an unknown one; None if none is near."""
         found = [name if name in _known(_BENCHMARKS) else _nearest(name, _known(_BENCHMARKS)) for name in self.names]
         return None if None in found else replace(self, benchmarks=",".join(dict.fromkeys(filter(None, found))))
 
     def check(self) -> None:
-        """A UserError, before anything is fetched, if a benchmark is not known or named twice."""
+        """Raise a UserError, before anything is fetched, if a benchmark is not known or named twice."""
         from ict_core.config.mistakes import one_of
 
-        known = _known(_BENCHMARKS)
+        known_names = _known(_BENCHMARKS)
         for name in self.names:
-            if name not in known:
-                raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known)}")
+            if name not in known_names:
+                raise UserError(f"--benchmarks: {name!r} is not allowed; {one_of(known_names)}")
             if self.names.count(name) > 1:
                 raise UserError(f"--benchmarks: {name!r} is named more than once; allowed: each benchmark once")
 
@@ -124,13 +124,13 @@ def _nearest(name: str, known: list[str]) -> str | None:
 
 
 def _mended(model: str | None, asked: Asked | None, sampled: Sampled, out: Path | None) -> str:
-    """What follows a refusal: the call that would not be refused, as one types it; nothing where it is not known."""
+    """The text after a refusal: the corrected call, as typed in a shell; empty if it is not known."""
     if model is None or asked is None:
         return ""
     words, options = ["ict", "eval", model], {**asdict(asked), **asdict(sampled), "out": out}
-    usual = {option.name: option.default for option in (*fields(Asked), *fields(Sampled))}
+    defaults = {option.name: option.default for option in (*fields(Asked), *fields(Sampled))}
     for key, value in options.items():
-        if value is not None and value != usual.get(key):
+        if value is not None and value != defaults.get(key):
             words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
     return f"\n  {shlex.join(words)}"
 
@@ -161,8 +161,8 @@ def evaluate(
         try:
             stated = _model(work, model, name)
         except UserError as error:
-            close = None if model in _known(_MODELS) else _nearest(model, _evaluated())
-            raise UserError(f"{error}{_mended(close, asked, sampled, out)}") from None
+            nearest_model = None if model in _known(_MODELS) else _nearest(model, _evaluated())
+            raise UserError(f"{error}{_mended(nearest_model, asked, sampled, out)}") from None
         evaluation, sets = sampled.evaluation(), asked.sets()
         from ict_core.evidence.evaluated import benchmark_results, result_lines
         from ict_core.markdown import markdown_table
@@ -187,7 +187,7 @@ def evaluate(
             "seed": _SEED,
         }
         made = manifest(config)
-        written = {  # the names are lm-evaluation-harness's where it has one
+        written = {  # the keys are lm-evaluation-harness's where it has one
             "results": benchmark_results(answers, asked.names, sampled.samples),
             "model_name": model,
             "model_source": facts["engine"],
@@ -206,29 +206,29 @@ def evaluate(
 
 @contextmanager
 def _work(folder: Path, call: str) -> Iterator[Path]:
-    """A folder of this call's own for what lies between; after an error or a kill the same call goes on there."""
+    """A folder for intermediate files of this call alone; after an error or a kill the same call continues there."""
     work = folder / f"work-{hashlib.sha256(call.encode()).hexdigest()[:16]}"
     work.mkdir(parents=True, exist_ok=True)
-    with (work / "lock").open("w") as held:
+    with (work / "lock").open("w") as lock_file:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{work}: another `ict eval` is at work there; wait for it") from None
         try:
             yield work
         except UserError:
-            if not (work / _CHECKPOINT).exists():  # nothing was fetched or sampled, so there is nothing to go on with
+            if not (work / _CHECKPOINT).exists():  # nothing was fetched or sampled, so there is nothing to continue
                 shutil.rmtree(work)
-                with suppress(OSError):  # of a folder that had something before
+                with suppress(OSError):  # the folder had something in it before
                     folder.rmdir()
             raise
         shutil.rmtree(work)
 
 
 def _model(work: Path, model: str, name: str) -> "Fetched":
-    """The model as the project's file states it, or one made from the checkpoint, for the device that is here.
+    """The model as the project's file states it, or one made from the checkpoint, for the device of this machine.
 
-    A checkpoint that an interrupted call has fetched is fetched again if it may be another one now.
+    A checkpoint that an interrupted call has fetched is fetched again if it may have changed since.
     """
     import torch
 
@@ -237,14 +237,14 @@ def _model(work: Path, model: str, name: str) -> "Fetched":
     from ict_core.tools.model_file import model_file
 
     (work / "configs/models").mkdir(parents=True, exist_ok=True)
-    path, known = work / "configs/models" / f"{name}.yaml", _MODELS / f"{model}.yaml"
+    path, known_file = work / "configs/models" / f"{name}.yaml", _MODELS / f"{model}.yaml"
     before, local = path.read_bytes() if path.exists() else None, Path(model).is_dir()
-    by_name = "/" not in model and known.exists()
+    by_name = "/" not in model and known_file.exists()
     if by_name and local:
         print(f"* {model}: the folder here is meant, not the model of configs/models", file=sys.stderr)
     if by_name and not local:
-        shutil.copyfile(known, path)
-    elif local or before is None:  # of a hub's model the first call has written down the commit
+        shutil.copyfile(known_file, path)
+    elif local or before is None:  # for a hub's model the first call has recorded the commit
         path.unlink(missing_ok=True)
         _, remarks = model_file(model, name, work)
         for remark in remarks:
@@ -265,7 +265,7 @@ def _model(work: Path, model: str, name: str) -> "Fetched":
 def _answers(
     work: Path, name: str, model: "Fetched", evaluation: "Evaluation", problems: "pd.DataFrame"
 ) -> "tuple[pd.DataFrame, dict[str, Any]]":
-    """``records.ANSWERS``, every answer beside its problem and its grade; and by what engine and weights."""
+    """``records.ANSWERS``, every answer with its problem and its grade; and facts about engine and weights."""
     from ict_core.models.fetch import fetch_model
     from ict_core.store import records
 

@@ -1,4 +1,4 @@
-"""The subcommands that show what a model wrote: its rollouts token by token, and those that its training kept."""
+"""The subcommands that show a model's rollouts: new ones token by token, and those that its training kept."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,14 +23,14 @@ class ProblemDraw:
 
 @dataclass(frozen=True)
 class LargeDraw(ProblemDraw):
-    """As :class:`ProblemDraw`, of more problems."""
+    """As :class:`ProblemDraw`, with more problems."""
 
     count: Count = 16
 
 
 @dataclass(frozen=True)
 class RolloutOptions:
-    """How they are sampled: fields of :class:`ict_core.shadow.checkpoint.GroupSampling`."""
+    """How rollouts are sampled: fields of :class:`ict_core.shadow.checkpoint.GroupSampling`."""
 
     group_size: Annotated[int, Option(min=2, help="rollouts a prompt")] = 8
     temperature: Annotated[float, Option(callback=above_0, help="of the rollouts")] = 1.0
@@ -65,14 +65,14 @@ def shadow(
     from ict_core.store import records
     from ict_core.tools.inspection.page import chosen_problems
 
-    every = {name: own for name, own in load_methods(methods).items() if own.control is None}
-    left_out = [name for name, own in every.items() if own.known_steps and not rollouts.known_forks]
-    rules = distinct_rules({name: own for name, own in every.items() if name not in left_out})
+    candidates = {name: method for name, method in load_methods(methods).items() if method.control is None}
+    left_out = [name for name, method in candidates.items() if method.known_steps and not rollouts.known_forks]
+    rules = distinct_rules({name: method for name, method in candidates.items() if name not in left_out})
     template = load_model(model).prompt if model else None
-    asked = chosen_problems(problems, **asdict(draw))
-    asked = asked.assign(prompt=templated(template, asked["prompt"]))
+    chosen = chosen_problems(problems, **asdict(draw))
+    chosen = chosen.assign(prompt=templated(template, chosen["prompt"]))
     sampling = GroupSampling(**asdict(rollouts), seed=draw.seed)
-    groups = sample_groups(checkpoint, asked, sampling, GRADING)
+    groups = sample_groups(checkpoint, chosen, sampling, GRADING)
     scored = score_groups(groups, rules, draw.seed, rollouts.temperature)
     for name, frame in scored.items():
         records.write_frame(frame, out / f"{name}.parquet", getattr(records, name.upper()))
@@ -106,9 +106,9 @@ def tokens(
     from ict_core.tools.inspection.page import chosen_problems, tokens_page, with_rules
 
     rules = with_rules(model, method or [])
-    asked = chosen_problems(problems or StudyFiles(model.study).eval_problems, **asdict(draw))
+    chosen = chosen_problems(problems or StudyFiles(model.study).eval_problems, **asdict(draw))
     page = out or CellFiles(cell).token_page
-    write_text(page, tokens_page(model, rules, asked, draw.seed, alternatives))
+    write_text(page, tokens_page(model, rules, chosen, draw.seed, alternatives))
     print(page)
 
 

@@ -1,4 +1,4 @@
-"""The subcommands beside the stages: the machine, cost, state, arms, a number's origin, reruns, leases."""
+"""The subcommands besides the stages: the machine, cost, state, arms, a number's origin, reruns, leases."""
 
 import json
 import os
@@ -91,12 +91,12 @@ def plan(
     loaded, root = load_study(file), repository(file)
     if results is not None and not results.is_dir():
         raise UserError(f"--results {results}: no such folder")
-    there = cores or len(os.sched_getaffinity(0))
+    usable_cores = cores or len(os.sched_getaffinity(0))
     sources = [results] if results else [root / study_folder(loaded.name), root / stored_folder(loaded.name)]
     cells = root / cells_folder(loaded.name)
     timed = ((path, finished_seconds(path, None if results else cells)) for path in sources)
     source, seconds = next(((path, took) for path, took in timed if took), (sources[0], {}))
-    print(plan_page(loaded, planned_jobs(file, root, there), seconds, source, there), end="")
+    print(plan_page(loaded, planned_jobs(file, root, usable_cores), seconds, source, usable_cores), end="")
 
 
 @command("status", STUDY_GROUP)
@@ -127,8 +127,8 @@ def status(
         found = [(Cell(*(fault.pop(key) for key in Cell._fields)).folder, fault) for fault in faults]
         rows = status_records(statuses)
         for row in rows:
-            if own := [fault for folder_of, fault in found if folder_of == row["cell"]]:
-                row["faults"] = own
+            if row_faults := [fault for folder_of, fault in found if folder_of == row["cell"]]:
+                row["faults"] = row_faults
         print(json.dumps(rows, indent=2))
         return
     if brief:
@@ -136,14 +136,14 @@ def status(
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     print(status_page(statuses, width), end="")
-    if told := run_notes(_logs(loaded, folder, cells), padded=True):
-        print(f"\nTrainings that went wrong, by rules of thumb:\n\n{told}")
+    if fault_notes := run_notes(_logs(loaded, folder, cells), padded=True):
+        print(f"\nTrainings that went wrong, by rules of thumb:\n\n{fault_notes}")
     if more := loaded.later_in_words():
         print(f"not counted: {more}")
 
 
 def _logs(study: "Study", results: Path, cells: "Counted") -> "pd.DataFrame":
-    """`records.STUDY_LOG` of the trainings that are finished, here or stored on their own."""
+    """`records.STUDY_LOG` of the finished trainings, in this study's results or stored as single cells."""
     import pandas as pd
 
     from ict_core.store import records
@@ -152,7 +152,7 @@ def _logs(study: "Study", results: Path, cells: "Counted") -> "pd.DataFrame":
     logs = [pd.DataFrame(columns=list(records.STUDY_LOG))]
     files = StudyFiles(results)
     for cell in study.trained_cells():
-        with suppress(Damaged):  # which the page says
+        with suppress(Damaged):  # which the page reports
             if cell in cells.cells or TrainFiles(files.cell(cell.folder).train).log.exists():
                 logs.append(cells.outcome(cell, files).frame("log").assign(**cell._asdict()))
     return pd.concat(logs[1:] or logs)
@@ -170,21 +170,21 @@ def cells(
 ) -> int:
     """Store finished cells in results/cells/STUDY, to be committed and carried; exit status 1 if one is refused.
 
-    Each lies there on its own, without weights. Where it counts, the workflow does not run it again.
+    Each cell is stored separately, without weights. The workflow does not rerun a cell whose stored copy counts.
     """
     from ict_core.evidence.cells import all_cells, finished, store_cell, stored_in
     from ict_core.store.layout import StudyFiles
 
     file = study.file
     loaded, root = load_study(file), repository(file)
-    folder, known = root / cells_folder(loaded.name), set(all_cells(loaded))
+    folder, known_cells = root / cells_folder(loaded.name), set(all_cells(loaded))
     if source is not None and not source.is_dir():
         raise UserError(f"--from {source}: no such folder; allowed: a folder of stored cells, results/cells/STUDY")
     done: Counter[str] = Counter()
-    own = StudyFiles(root / study_folder(loaded.name))
-    for cell, outcome in finished(loaded, own) if source is None else stored_in(source):
+    files = StudyFiles(root / study_folder(loaded.name))
+    for cell, outcome in finished(loaded, files) if source is None else stored_in(source):
         try:
-            if cell not in known:
+            if cell not in known_cells:
                 raise UserError(f"{source}/{cell.folder}: {loaded.name} has no such cell")
             done[store_cell(loaded, cell, outcome, folder / cell.folder)] += 1
         except UserError as error:
@@ -211,11 +211,11 @@ def diff(
             raise UserError(f"{file}: {variant!r} is no variant of its grid; {one_of(loaded.methods)}")
     different, equal = loaded.compare(first, second)
     if as_json:
-        keys = [{"key": key, first: ours, second: theirs} for key, ours, theirs in different]
+        keys = [{"key": key, first: left, second: right} for key, left, right in different]
         print(json.dumps({"different": keys, "equal": equal}, indent=2, default=str))
         return
-    for key, ours, theirs in different:
-        print(f"{key}: {ours} -> {theirs}")
+    for key, left, right in different:
+        print(f"{key}: {left} -> {right}")
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")
 
 
@@ -244,9 +244,9 @@ def explain(
 
     try:
         text, sound = explain(table, cell, samples, claims)
-    except Damaged as error:  # of the study's own files: there is nothing to walk along
-        then = f"delete {error.output} and run snakemake again"
-        text, sound = f"[BROKEN] {error}\n\nNOT SOUND: a file is damaged; {then}\n", False
+    except Damaged as error:  # one of the study's own files, so there is nothing to trace
+        advice = f"delete {error.output} and run snakemake again"
+        text, sound = f"[BROKEN] {error}\n\nNOT SOUND: a file is damaged; {advice}\n", False
     print(text, end="")
     return int(not sound)
 
@@ -275,7 +275,7 @@ def verify(
     steps: Annotated[int | None, Option(help="train so many optimiser steps only, and compare these")] = None,
     keep: Annotated[Path | None, Option(help="an empty folder that receives the rerun (default: none is left)")] = None,
 ) -> int:
-    """Run a cell again, or hold a whole run against a stored one: status 0 if all is equal bit by bit, else 1."""
+    """Run a cell again, or compare a whole run with a stored one: status 0 if all is equal bit by bit, else 1."""
     if against is not None:
         given = {"study": study, "stages": stages, "steps": steps, "keep": keep}
         return _against(cell, against, [name for name, value in given.items() if value is not None])

@@ -1,1 +1,1 @@
-"""Our statistics on anybody's results: logs of other harnesses and plain tables, compared problem by problem."""
+"""The project's statistics on other results: logs of other harnesses and tables, compared problem by problem."""

@@ -1,4 +1,4 @@
-"""Answers of models to problems, as counts of samples: what every comparison starts from."""
+"""Answers of models to problems as counts of samples: the input of every comparison."""
 
 import pandas as pd
 
@@ -6,10 +6,10 @@ from ict_core.errors import UserError
 from ict_core.statistics.schemas import AVERAGE
 
 ANSWERS = ("model", "run", "benchmark", "problem", "cluster", "sampled", "n", "correct")
-"""Of one run of a model on one problem: samples drawn, those that were graded, and of these the right ones.
+"""The columns. Of the `sampled` samples of a run on a problem `n` were graded, and `correct` of those are right.
 
-Runs of the same number are a pair. Problems of one cluster (translations, a family) are not independent of one another;
-a problem that is alone has its own name there.
+Runs with the same number are a pair. Problems of one cluster (translations, a family) are not independent of one
+another. The cluster of a problem without others is the problem's own name.
 """
 NEEDED = ("model", "problem", "correct")
 _PROBLEM = ["benchmark", "problem"]
@@ -17,10 +17,10 @@ _KEY = ["model", "run", *_PROBLEM]
 
 
 def counted(answers: pd.DataFrame) -> pd.DataFrame:
-    """A frame of `ANSWERS`, a row a (model, run, benchmark, problem), runs as integers, from samples or counts.
+    """A frame of `ANSWERS` from samples or counts: a row for each (model, run, benchmark, problem), runs as integers.
 
-    Columns that are missing are filled: one run, one benchmark, no clusters. `correct` of a sample is 0 or 1, and
-    nothing where it was not graded.
+    Missing columns are filled in: one run, one benchmark, no clusters. The `correct` of a sample is 0 or 1, or missing
+    if it was not graded.
 
     Raises:
         UserError: a needed column is missing, a value is not allowed, a run of a model lacks a problem that another
@@ -53,9 +53,9 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _of_samples(answers: pd.DataFrame) -> pd.DataFrame:
     values = answers["correct"]
-    odd = ~(values.isna() | values.isin([0, 1]))
-    if odd.any():
-        row = answers[odd].iloc[0]
+    invalid = ~(values.isna() | values.isin([0, 1]))
+    if invalid.any():
+        row = answers[invalid].iloc[0]
         raise UserError(f"answers: {_name(row)}: correct is {row['correct']}; allowed: 0, 1, or nothing if not graded")
     groups = answers.assign(correct=pd.to_numeric(values)).groupby([*_KEY, "cluster"], sort=False)["correct"]
     return groups.agg(sampled="size", n="count", correct="sum").astype(int).reset_index()
@@ -66,19 +66,19 @@ def _of_counts(answers: pd.DataFrame) -> pd.DataFrame:
     for name in ("n", "correct", "sampled"):
         if not pd.api.types.is_integer_dtype(counts[name]):
             raise UserError(f"answers: {name} is of type {counts[name].dtype}; allowed: whole numbers")
-    odd = ~((counts["correct"] >= 0) & (counts["correct"] <= counts["n"]) & (counts["n"] <= counts["sampled"]))
-    if odd.any():
-        row = counts[odd].iloc[0]
+    invalid = ~((counts["correct"] >= 0) & (counts["correct"] <= counts["n"]) & (counts["n"] <= counts["sampled"]))
+    if invalid.any():
+        row = counts[invalid].iloc[0]
         found = ", ".join(f"{name} {row[name]}" for name in ("correct", "n", "sampled"))
         raise UserError(f"answers: {_name(row)}: {found}; allowed: 0 <= correct <= n <= sampled")
-    if (twice := counts.duplicated(_KEY)).any():
-        raise UserError(f"answers: {_name(counts[twice].iloc[0])} is there twice; allowed: once")
+    if (repeated := counts.duplicated(_KEY)).any():
+        raise UserError(f"answers: {_name(counts[repeated].iloc[0])} is there twice; allowed: once")
     return counts
 
 
 def _check_complete(counts: pd.DataFrame) -> None:
-    there = counts.groupby(_KEY, sort=False).size().unstack(_PROBLEM)
-    lacks = there.isna()
+    rows = counts.groupby(_KEY, sort=False).size().unstack(_PROBLEM)
+    lacks = rows.isna()
     if lacks.any(axis=None):
         model, run = lacks.index[int(lacks.any(axis=1).to_numpy().argmax())]
         missing = [f"{problem} of {benchmark}" for benchmark, problem in lacks.columns[lacks.loc[(model, run)]]]

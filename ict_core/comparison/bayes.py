@@ -1,4 +1,4 @@
-"""A Bayesian interval of a level, as a second view where problems are few."""
+"""A Bayesian interval of a level, as a second view if there are few problems."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,19 +6,19 @@ from scipy import stats
 
 from ict_core.statistics.intervals import LEVEL
 
-_SHARES = (np.arange(1000) + 0.5) / 1000  # values of the mean at which the posterior is taken
-_CONCENTRATIONS = (np.arange(100) + 0.5) / 100  # quantiles of the prior of d, which weigh the same
+_SHARES = (np.arange(1000) + 0.5) / 1000  # values of the mean at which the posterior is evaluated
+_CONCENTRATIONS = (np.arange(100) + 0.5) / 100  # quantiles of the prior of d, of equal weight
 
 
 def credible_interval(n: ArrayLike, correct: ArrayLike) -> tuple[float, float]:
     """The central 95 % credible interval of a run's mean share of right answers, over new problems of the same kind.
 
-    From the samples graded of each problem, at least 1, and of these the right ones, shape (problems,) each.
+    For each problem `n` is the number of graded samples, at least 1, and `correct` that of the right ones, (problems,).
 
     The model of Bowyer, Aitchison and Ivanova 2025 (arXiv:2503.01747): theta ~ Beta(1, 1), d ~ Gamma(1, 1), the
-    share of a problem ~ Beta(d theta, d (1 - theta)), its right answers binomial. With one sample a problem d drops
-    out, and the posterior is Beta(1 + right, 1 + wrong). Otherwise d is integrated out, and the limits are good to
-    0.001.
+    share of a problem ~ Beta(d theta, d (1 - theta)), its right answers binomial. With one sample per problem d
+    drops out, and the posterior is Beta(1 + right, 1 + wrong). Otherwise d is integrated out, and the limits are
+    accurate to 0.001.
     """
     samples, right = np.asarray(n, dtype=np.int64), np.asarray(correct, dtype=np.int64)
     tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])

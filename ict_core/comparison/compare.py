@@ -1,4 +1,4 @@
-"""Levels of models, and their differences from one of them: over runs where both have several, else over problems."""
+"""Levels of models and their differences from a baseline: over runs if both have several, else over problems."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,26 +27,26 @@ from ict_core.statistics.intervals import Estimate, Floats, over_clusters
 from ict_core.statistics.metrics import metric_values, samples_needed
 from ict_core.statistics.schemas import ALPHA, AVERAGE, PASS_METRICS, ROUNDING
 
-FEW_PROBLEMS = 100  # below which the level of one run has a Bayesian interval too
+FEW_PROBLEMS = 100  # with fewer problems the level of a single run has a Bayesian interval too
 RUNS, PROBLEMS, CLUSTERS = "runs", "problems", "clusters"
-"""What a difference is tested over."""
+"""The units over which a difference is tested."""
 
 LEVELS = ("model", "benchmark", "metric", "mean", "low", "high", "bayes_low", "bayes_high", "runs", "problems")
 DIFFERENCES = (
     *("model", "baseline", "benchmark", "metric", "over", "units", "difference", "low", "high"),
     *("p", "p_adjusted", "p_equivalence_adjusted", "detectable", "needed", "verdict"),
 )
-_MODEL = "compared"  # the model of our own frames, whose variants the compared ones are
+_MODEL = "compared"  # the model in the frames for `analyse`; the compared models are its variants
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What was found; values are shares."""
+    """The result of a comparison; values are shares."""
 
-    levels: pd.DataFrame  # of LEVELS, 95 % intervals: for new problems, and for new runs where there are several
-    differences: pd.DataFrame  # of DIFFERENCES: model - baseline, tested `over` so many `units`, of which `needed` ...
+    levels: pd.DataFrame  # columns LEVELS; 95 % intervals for new problems, and for new runs if there are several
+    differences: pd.DataFrame  # columns DIFFERENCES: model - baseline, from so many `units`; `needed` show the margin
     notes: tuple[str, ...]  # what the numbers do not say
-    margin: float  # ... show a difference of the margin; within it models are equivalent
+    margin: float  # models whose difference is within it are equivalent
 
 
 def compare(
@@ -54,20 +54,20 @@ def compare(
 ) -> Comparison:
     """Compare every model with the baseline, problem by problem.
 
-    If both models have at least two runs of the same numbers, the test is over runs, as in a study: paired t below 10,
-    sign-flip from 10 (`statistics.analyse`). Otherwise it is a paired t-test over problems, or their clusters (Miller
-    2024, arXiv:2411.00640), of the means over each model's runs. Holm's correction is over all models, for each metric;
-    that of single benchmarks, where there are several, is over these too.
+    If both models have at least two runs with the same numbers, the test is over runs, as in a study: a paired t-test
+    below 10 runs, a sign-flip test from 10 on (`statistics.analysis`). Otherwise it is a paired t-test over problems or
+    their clusters (Miller 2024, arXiv:2411.00640), of the means over each model's runs. Holm's correction is over all
+    models, for each metric. For single benchmarks, if there are several, it is over models and benchmarks.
 
     Args:
-        answers: a row a sample, with the columns model, problem and correct (0, 1; none where it was not graded), and
-            if wanted run, benchmark and cluster; or counts, of `ANSWERS`.
+        answers: a row for each sample, with the columns model, problem and correct (0 or 1; missing if not graded), and
+            optionally run, benchmark and cluster; or counts, with the columns `ANSWERS`.
         baseline: a model; by default the first.
-        margin_points: within which models are equivalent, percent points.
-        power: of `detectable` and `needed`.
+        margin_points: models whose difference is within this margin are equivalent, percent points.
+        power: the power for `detectable` and `needed`.
 
     Raises:
-        UserError: of answers as `counted`; fewer than two models, an unknown baseline, a margin or power out of range.
+        UserError: see `counted`; or fewer than two models, an unknown baseline, a margin or power out of range.
     """
     counts = counted(answers)
     models = list(dict.fromkeys(counts["model"]))
@@ -99,8 +99,8 @@ def compare(
 
 
 def _scores(counts: pd.DataFrame, models: Sequence[str]) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The answers of these models as scores of a study, and the model of each variant of these."""
-    names = {model: f"model {place}" for place, model in enumerate(models)}  # none of which means something to a study
+    """The answers of these models as the scores of a study, and the model of each variant there."""
+    names = {model: f"model {place}" for place, model in enumerate(models)}  # names without a meaning in a study
     rows = counts[counts["model"].isin(models)]
     scores = rows.assign(model=_MODEL, variant=rows["model"].map(names)).rename(columns={"run": "seed"})
     return scores, {name: model for model, name in names.items()}
@@ -158,9 +158,9 @@ def _over_problems(
             gap = values[model] - values[first]
             for benchmark, number in units.items():
                 found = _over_clusters(gap, clusters, str(benchmark)).of_difference()
-                alike = round(float(np.nan_to_num(found.df))) + 1  # of independent units, as many as tell so much
-                spread = float(found.se) * alike**0.5
-                needed = float(seeds_needed(margin, spread, power)) * number / alike
+                effective = round(float(np.nan_to_num(found.df))) + 1  # independent units with these degrees of freedom
+                spread = float(found.se) * effective**0.5
+                needed = float(seeds_needed(margin, spread, power)) * number / effective
                 yield {
                     "model": model,
                     "baseline": first,
@@ -173,7 +173,7 @@ def _over_problems(
                     "high": float(found.high),
                     "p": float(found.p),
                     "p_equivalence": float(two_one_sided(found.mean, found.se, found.df, -margin, margin)),
-                    "detectable": float(detectable(spread, alike, power)),
+                    "detectable": float(detectable(spread, effective, power)),
                     "needed": np.ceil(needed),
                 }
 
@@ -194,33 +194,33 @@ def _is_clustered(clusters: pd.Series) -> bool:
 
 
 def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str) -> Estimate:
-    """The mean of values by benchmark and problem on one benchmark, or the average over all."""
+    """The mean, on one benchmark or averaged over all, of values by benchmark and problem."""
     names = clusters.index.unique("benchmark") if benchmark == AVERAGE else [benchmark]
     blocks: list[Floats] = [values[name].to_numpy(np.float64) for name in names]
     return over_clusters(blocks, [clusters[name].reindex(values[name].index).to_numpy() for name in names])
 
 
 def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
-    """Rows with their corrected p and verdicts, the models in their order."""
+    """The rows with corrected p and verdicts, models in the order of `others`."""
     rows = _without_average_of_one(rows).assign(p_adjusted=np.nan, p_equivalence_adjusted=np.nan)
     average = rows["benchmark"] == AVERAGE
     for _, family in rows.groupby([average, rows["metric"]], sort=False):
         for name in ("p", "p_equivalence"):
             rows.loc[family.index, f"{name}_adjusted"] = holm(family[name])
-    toward = np.where(rows["difference"] > 0, BETTER, WORSE)
-    verdict = finding(toward, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
-    untested, alone = rows["p"].isna(), "one " + rows["over"].str.removesuffix("s")
-    same = untested & (rows["difference"].abs() <= ROUNDING)
-    if "verdict" in rows:  # of runs; the test by signs has a p where all are equal
-        same |= rows["verdict"] == IDENTICAL
-    reasons = [same, untested & (rows["units"] == 1), untested]
-    rows = rows.assign(verdict=np.select(reasons, [IDENTICAL, alone, NO_SPREAD], verdict))
+    direction = np.where(rows["difference"] > 0, BETTER, WORSE)
+    verdict = finding(direction, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
+    untested, one_unit = rows["p"].isna(), "one " + rows["over"].str.removesuffix("s")
+    identical = untested & (rows["difference"].abs() <= ROUNDING)
+    if "verdict" in rows:  # from a test over runs; the sign-flip test has a p where all differences are 0
+        identical |= rows["verdict"] == IDENTICAL
+    reasons = [identical, untested & (rows["units"] == 1), untested]
+    rows = rows.assign(verdict=np.select(reasons, [IDENTICAL, one_unit, NO_SPREAD], verdict))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)
 
 
 def _without_average_of_one(rows: pd.DataFrame) -> pd.DataFrame:
-    """The average over one benchmark is that benchmark."""
+    """The rows without the average if there is only one benchmark, which it would repeat."""
     several = rows["benchmark"].nunique() > 2
     return (rows if several else rows[rows["benchmark"] != AVERAGE]).reset_index(drop=True)
 

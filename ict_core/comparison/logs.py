@@ -21,7 +21,7 @@ TABLES = (".csv", ".parquet")
 _HARNESS = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _LIGHTEVAL = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.parquet")
 _INSPECT = {"C": 1, "I": 0, "N": 0, True: 1, False: 0}  # correct, incorrect, no answer
-_ZSTANDARD = 93  # of the ZIP format (APPNOTE 6.3.7)
+_ZSTANDARD = 93  # the number of this method in the ZIP format (APPNOTE 6.3.7)
 _KINDS = (
     "samples_*.jsonl of lm-evaluation-harness, details_*.parquet of lighteval, *.eval or *.json of Inspect, or a table"
 )
@@ -29,10 +29,10 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read where a log has several of it."""
+    """What to read where a log has several metrics, filters or fields."""
 
     metric: str | None = None  # a score of 0 or 1
-    filter: str | None = None  # of lm-evaluation-harness, as `strict-match`
+    filter: str | None = None  # a filter of lm-evaluation-harness, such as `strict-match`
     cluster: str | None = None  # a field of the problem, or a table's column, that names its cluster
 
 
@@ -40,14 +40,14 @@ _Reader = Callable[[Path, Wanted], Iterable[dict[str, Any]]]
 
 
 def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
-    """Samples of all runs, columns as `compare` takes them.
+    """The samples of all runs, with the columns that `compare` takes.
 
     Args:
-        runs: each the path of a file, or of a folder with files of one harness at any depth; or NAME=PATH, which says
-            what the model is called. Logs of one model at different times are its runs, numbered by time.
+        runs: paths of files, or of folders with files of one harness at any depth; or NAME=PATH, which names the
+            model. Logs of one model at different times are its runs, numbered by time.
 
     Raises:
-        UserError: a path without such a file, a file of another form, or a score that is not 0 or 1.
+        UserError: a path has no such file, a file has another format, or a score is not 0 or 1.
     """
     rows: list[dict[str, Any]] = []
     tables: list[pd.DataFrame] = []
@@ -71,7 +71,7 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
 
 
 def _files(path: Path) -> Sequence[tuple[Path, _Reader | None]]:
-    """The file, or the logs of a folder, each with how it is read; None of a file that is no log."""
+    """The file, or the logs of a folder, each with its reader, which is None for a file that is not a log."""
     if not path.exists():
         raise UserError(f"{path}: there is no such file or folder; allowed: {_KINDS}")
     if path.is_file():
@@ -93,7 +93,7 @@ def _reader(file: Path) -> _Reader | None:
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """With each model's logs of a task numbered from 0 by their times: tasks may have been run one by one."""
+    """The rows with `run`: a model's logs of a task, numbered from 0 by time, as tasks may have been run one by one."""
     number = rows.groupby(["model", "benchmark"])["time"].rank(method="dense").astype(int) - 1
     return rows.assign(run=number).drop(columns="time")
 
@@ -106,7 +106,7 @@ def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
             raise UserError(f"--{option}: {file} is a table, which has none to choose; allowed: with logs")
     try:
         table = pd.read_csv(file) if file.suffix == ".csv" else pd.read_parquet(file)
-    except (ValueError, OSError) as error:  # pandas' and Arrow's of a file of another form are among these
+    except (ValueError, OSError) as error:  # among them those of pandas and Arrow for a file of another format
         raise UserError(f"{file}: cannot be read as {file.suffix[1:]}: {error}") from None
     if wanted.cluster is not None:
         if wanted.cluster not in table:
@@ -128,7 +128,7 @@ def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: An
 
 
 def _chosen(file: Path, what: str, there: Iterable[str], wanted: str | None) -> str:
-    """The one that is wanted, or the only one."""
+    """The wanted name, or the only one."""
     names = sorted(there)
     if wanted in names:
         return wanted
@@ -139,7 +139,7 @@ def _chosen(file: Path, what: str, there: Iterable[str], wanted: str | None) -> 
 
 
 def _field(file: Path, fields: Any, name: str | None) -> Any:
-    """A field of a problem that names its cluster; None where none is wanted."""
+    """The field of a problem that names its cluster; None if no name of a field is given."""
     if name is None:
         return None
     if not isinstance(fields, dict) or fields.get(name) is None:
@@ -156,15 +156,15 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{file}, line {number}: not JSON: {error}") from None
             if not isinstance(row, dict) or "doc_id" not in row or not isinstance(row.get("metrics") or [], list):
-                wanted = "a doc_id, and in `metrics` a list of metrics"
-                raise UserError(f"{file}, line {number}: no sample of lm-evaluation-harness, which has {wanted}")
+                needed = "a doc_id, and in `metrics` a list of metrics"
+                raise UserError(f"{file}, line {number}: no sample of lm-evaluation-harness, which has {needed}")
             yield row
 
 
 def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Model: the folder's name, which is that of the model without slashes. Problem: the task's `doc_id`."""
+    """The model is the folder's name (the model's without slashes), the problem is the task's `doc_id`."""
     match = _HARNESS.fullmatch(file.name)
-    assert match is not None  # as of every file that is read here
+    assert match is not None  # as `_reader` has checked
     if not (rows := list(_lines(file))):
         raise UserError(f"{file}: no samples; allowed: at least one line")
     chosen = _chosen(file, "filter", {str(row.get("filter", "none")) for row in rows}, wanted.filter)
@@ -177,7 +177,7 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 
 def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Model: the folders between `details` and the time. Problem: the `id` of its `doc`; rows are in another order."""
+    """The model is the folders between `details` and the time, the problem the `id` of `doc`, as row order varies."""
     match = _LIGHTEVAL.fullmatch(file.name)
     assert match is not None
     parts = file.parent.parts
@@ -215,7 +215,7 @@ def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 
 def _is_inspect(file: Path) -> bool:
-    """Whether a JSON file begins as a log of Inspect does."""
+    """Whether a JSON file begins like a log of Inspect."""
     with file.open("rb") as content:
         return re.match(rb'\s*\{\s*"version":\s*\d+,\s*"status":', content.read(200)) is not None
 
@@ -233,13 +233,13 @@ def _inspect_parts(file: Path) -> tuple[Any, Any]:
 
 
 def _member(file: Path, member: zipfile.ZipInfo) -> bytes:
-    """The content of a file in an archive; Inspect compresses by Zstandard, which Python's zipfile has from 3.14 on."""
+    """The content of a file in an archive; Inspect uses Zstandard, which Python's zipfile reads from 3.14 on."""
     if member.compress_type != _ZSTANDARD:
         with zipfile.ZipFile(file) as archive:
             return archive.read(member)
     with file.open("rb") as content:
         content.seek(member.header_offset)
-        head = content.read(30)  # of a local file, before its name and extra field, whose lengths are at its end
+        head = content.read(30)  # the local header; it ends with the lengths of name and extra field, which follow
         content.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
         packed = content.read(member.compress_size)
     return pa.Codec("zstd").decompress(packed, member.file_size, asbytes=True)

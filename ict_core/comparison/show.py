@@ -1,4 +1,4 @@
-"""A comparison on the terminal, as JSON and as a page."""
+"""A comparison as text for a terminal, as JSON and as an HTML page."""
 
 import io
 import json
@@ -26,14 +26,14 @@ _LEGEND = (
 
 
 def as_text(found: Comparison) -> str:
-    """Markdown for a terminal: the differences and levels on the average, and what they do not say."""
+    """Markdown for a terminal: the differences and levels on the average, with a legend and the notes."""
     differences, levels = (_on_average(frame) for frame in (found.differences, found.levels))
     parts = [_differences(differences, True), _legend(found), _levels(levels, True), _notes(found)]
     return "\n".join(parts)
 
 
 def as_json(found: Comparison) -> str:
-    """The frames by name, a dictionary a row, with null where a number does not exist."""
+    """The frames by name, a dictionary for each row, with null where a number does not exist; also notes and margin."""
     frames = {name: _records(frame) for name, frame in (("levels", found.levels), ("differences", found.differences))}
     return (
         json.dumps({**frames, "notes": list(found.notes), "margin": found.margin}, indent=1, ensure_ascii=False) + "\n"
@@ -57,7 +57,7 @@ def as_page(found: Comparison) -> str:
 
 
 def _on_average(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the average, or of the one benchmark."""
+    """The rows of the average, or of the only benchmark."""
     return frame[(frame["benchmark"] == AVERAGE) | (frame["benchmark"].nunique() == 1)]
 
 
@@ -120,7 +120,7 @@ def _levels(levels: pd.DataFrame, padded: bool = False) -> str:
 
 
 def _forest(found: Comparison) -> bytes:
-    """The differences on the average, or the one benchmark, of the first metric, as a PNG."""
+    """The differences in the first metric, on the average or the only benchmark, as a PNG."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -146,6 +146,6 @@ def _forest(found: Comparison) -> bytes:
             )
         metric, baseline = rows[["metric", "baseline"]].iloc[0]
         axis.set_xlabel(f"{metric} less {baseline}, percent points; grey: within the margin")
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="png", dpi=150, metadata={"Software": None})
-    return drawn.getvalue()
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
+    return image.getvalue()

@@ -1,4 +1,4 @@
-"""Reads a YAML file by YAML 1.2: `010` is ten and `1:30` a text, where PyYAML, by YAML 1.1, has eight and ninety."""
+"""Reads YAML 1.2 files: `010` is ten and `1:30` is text. PyYAML follows YAML 1.1, where they are eight and ninety."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 _MOST_BYTES, _DEEPEST = 100_000, 20
-# What a scalar without quotes is: what is none of these, as `.nan`, is a text.
+# How a scalar without quotes is read; what matches no pattern, such as `.nan`, is text.
 _SCALARS: tuple[tuple[str, Callable[[str], Any]], ...] = (
     ("|~", lambda text: None),
     ("null|Null|NULL|true|True|TRUE|false|False|FALSE", lambda text: json.loads(text.lower())),
@@ -21,13 +21,13 @@ _SCALARS: tuple[tuple[str, Callable[[str], Any]], ...] = (
 
 
 def read_plain(file: Path) -> Any:
-    """The one document of a file: mappings with texts as keys, lists and scalars; None of an empty one.
+    """The only document of a file, as mappings with string keys, lists and scalars; None if the file is empty.
 
-    Tags, anchors and aliases are refused, by which a few lines could stand for anything of any size.
+    Tags, anchors and aliases are refused: with them a few lines could mean a value of any type and size.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: what is wrong with it, in a line that says what is allowed.
+        OSError: the file cannot be read.
+        ValueError: the content is wrong; the message says what is wrong and what is allowed.
     """
     with file.open("rb") as stream:
         content = stream.read(_MOST_BYTES + 1)
@@ -49,7 +49,7 @@ def read_plain(file: Path) -> Any:
 
 
 def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
-    """The value that begins with an event."""
+    """The value that starts at an event; its further events are taken from `events`."""
     inner = takewhile(lambda one: not isinstance(one, yaml.CollectionEndEvent), events)
     if depth > _DEEPEST:
         raise _refused(event, "nested too deep", f"at most {_DEEPEST} levels")
@@ -59,7 +59,7 @@ def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
         kinds = [value for pattern, value in _SCALARS if not event.style and re.fullmatch(pattern, event.value)]
         return kinds[0](event.value) if kinds else event.value
     if isinstance(event, yaml.SequenceStartEvent):
-        return [_node(one, events, depth + 1) for one in inner]
+        return [_node(item, events, depth + 1) for item in inner]
     mapping: dict[str, Any] = {}
     for key in inner:
         if not isinstance(key, yaml.ScalarEvent):

@@ -1,23 +1,23 @@
-"""What two resolved configurations differ in."""
+"""The differences between two resolved configurations."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-ABSENT = "—"  # in place of the value of a key that one of the two lacks
+ABSENT = "—"  # shown for the value of a key that one of the two does not have
 
 
 class Comparison(NamedTuple):
-    """What two resolved configurations differ in: the proof that two arms differ in what they declare alone."""
+    """The differences between two resolved configurations: proof that two arms differ only in what they declare."""
 
-    different: list[tuple[str, Any, Any]]  # each key, dotted, with its value in both, or ABSENT
-    equal: int  # how many other keys there are
+    different: list[tuple[str, Any, Any]]  # each dotted key with its value in both, or ABSENT
+    equal: int  # the number of keys with equal values
 
 
 def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
-    """Compare every value of two nested mappings, in the order of the first, then of the second."""
-    ours, theirs = dict(_flat(first)), dict(_flat(second))
-    pairs = [(key, ours.get(key, ABSENT), theirs.get(key, ABSENT)) for key in ours | theirs]
-    different = [(key, one, other) for key, one, other in pairs if one != other]
+    """Compare all values of two nested mappings; keys keep the order of the first, then of the second."""
+    left, right = dict(_flat(first)), dict(_flat(second))
+    pairs = [(key, left.get(key, ABSENT), right.get(key, ABSENT)) for key in left | right]
+    different = [(key, value, other) for key, value, other in pairs if value != other]
     return Comparison(different, len(pairs) - len(different))
 
 

@@ -1,5 +1,5 @@
-"""What a study starts from: base models (`configs/models/<name>.yaml`) and problems, to evaluate on
-(`configs/benchmarks/<name>.yaml`) and to train on (`configs/data/<name>.yaml`).
+"""The inputs of a study: base models (`configs/models/<name>.yaml`), problems for the evaluation
+(`configs/benchmarks/<name>.yaml`) and problems for the training (`configs/data/<name>.yaml`).
 """
 
 import re
@@ -17,7 +17,7 @@ READERS = {
     file.stem.replace("_", "-"): f"problems.published.readers.{file.stem}"
     for file in sorted((Path(__file__).parents[1] / "problems/published/readers").glob("[!_]*.py"))
 }
-"""Who turns a row into a problem: a module of the library by the name that is given under `reader`."""
+"""The modules that turn a row of a data set into a problem, by the name that a file gives under `reader`."""
 
 Rows = Annotated[int, Field(ge=1, le=1_000_000_000)]
 HubId = Annotated[
@@ -33,21 +33,21 @@ Version = Annotated[
 
 
 def unpinned(revision: str, allow_unpinned: bool) -> Iterator[Fault]:
-    """A revision of the hub is a commit, unless its file allows another."""
+    """Check that a hub revision is a commit, unless its file allows other revisions."""
     if not allow_unpinned and not re.fullmatch(r"[0-9a-f]{40}", revision):
         allowed = "a commit of 40 hexadecimal digits, or any revision with allow_unpinned: true"
         yield refused("revision", revision, allowed)
 
 
 class Prompt(Section):
-    """How a question is put: `{question}` stands for it, `{options}` for the options A to D of a multiple choice."""
+    """The prompt of a problem: `{question}` is replaced by the question, `{options}` by the choices A to D."""
 
     template: str = Field(min_length=1)
     source: str = Field(min_length=1)
 
 
 class MirrorCopy(Section):
-    """Where a mirror keeps rows that it holds under another name than the hub's."""
+    """The place of the rows in a mirror that stores them under another name than the hub's."""
 
     hub: HubId
     config: Part
@@ -56,12 +56,12 @@ class MirrorCopy(Section):
 
 
 class PinnedSet(Section):
-    """A set of problems whose content a hash pins: another content is refused."""
+    """A set of problems that is pinned by a content hash: any other content is refused."""
 
     folder: ClassVar[str] = "data"
 
     name: Name
-    rows: Rows  # that are left after the reader's choice; of a package's generators: that they make
+    rows: Rows  # rows that the reader keeps, or that a package's generators make
     sha256: str | None = Field(
         pattern=r"^[0-9a-f]{64}$",
         description="the content hash, 64 hexadecimal digits (null for a gated set that this project may not read)",
@@ -69,13 +69,13 @@ class PinnedSet(Section):
     licence: str = Field(min_length=1)
     answer_type: Literal["integer", "number", "latex", "choice"]
     prompt: Prompt
-    problems: Rows | None = None  # drawn from the rows by `data.seed`; absent: all
+    problems: Rows | None = None  # how many of the rows are used, drawn by `data.seed`; absent: all
 
     def faults(self) -> Iterator[Fault]:
-        places = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]
-        if sorted(re.findall(r"\{(?:question|options)\}", self.prompt.template)) != places:
-            shown = " and ".join(reversed(places))
-            allowed = f"a text that holds {shown} once each, as the answer type {self.answer_type} asks"
+        expected = ["{options}", "{question}"] if self.answer_type == "choice" else ["{question}"]
+        if sorted(re.findall(r"\{(?:question|options)\}", self.prompt.template)) != expected:
+            listed = " and ".join(reversed(expected))
+            allowed = f"a text that holds {listed} once each, as the answer type {self.answer_type} asks"
             yield refused("prompt.template", self.prompt.template, allowed)
         if self.drawn > self.rows:
             yield refused("problems", self.problems, f"at most rows = {self.rows}")
@@ -87,12 +87,12 @@ class PinnedSet(Section):
 
     @property
     def file(self) -> str:
-        """The file that states it, for messages."""
+        """The configuration file of the set, for messages."""
         return f"configs/{self.folder}/{self.name}.yaml"
 
 
 class PublishedSet(PinnedSet):
-    """A data set of the Hugging Face hub with all that pins its content."""
+    """A data set of the Hugging Face hub, with everything that pins its content."""
 
     reader: str  # a name in READERS
     paper: str = Field(min_length=1)
@@ -104,7 +104,7 @@ class PublishedSet(PinnedSet):
     revision: str = Field(description="a commit of the data set on the hub: 40 hexadecimal digits")
     allow_unpinned: bool = False  # true: the revision may be a branch, and row count and sha256 alone pin the content
     gated: bool = False  # true: its licence must be accepted on the hub, and HF_TOKEN is needed
-    columns: tuple[str, ...] = Field(min_length=1)  # what the reader reads; others are dropped
+    columns: tuple[str, ...] = Field(min_length=1)  # the columns that the reader reads; others are dropped
     mirror_copy: MirrorCopy | None = None
 
     def faults(self) -> Iterator[Fault]:
@@ -118,13 +118,13 @@ class PublishedSet(PinnedSet):
 
 
 class Generator(Section):
-    """One kind of problems that a package generates."""
+    """A generator of a package, which makes one kind of problem."""
 
     dataset: str = Field(
         pattern=r"^[a-z_]+(\.[a-z_0-9]+)+$",
         description="a module of the package's that makes problems, with its folder: arithmetic.chain_sum",
     )
-    options: dict[str, JsonValue] = {}  # the generator's own, as the package documents them
+    options: dict[str, JsonValue] = {}  # the generator's options, as the package documents them
 
     def faults(self) -> Iterator[Fault]:
         for key in sorted({"seed", "size"} & self.options.keys()):
@@ -135,19 +135,19 @@ _OWN = tuple(f"one_step.{operation}" for operation in ("plus", "minus", "times",
 
 
 class GeneratorSet(PinnedSet):
-    """Problems that generators of a Python package make, of each equally many, no question twice.
+    """Problems that generators of a Python package make, equally many from each generator, no question twice.
 
-    The hash of a question says whether it is one to train on or, of one in eight, a held-out one: no training set holds
-    a question that a benchmark may hold.
+    The hash of a question decides whether it is for training or held out, which one question in eight is. No training
+    set holds a question that a benchmark may hold.
     """
 
     held_out: ClassVar[bool] = False
 
     kind: Literal["generator"]
-    package: Literal["reasoning-gym", "ict-core"]  # another's, or this project's own (`one_step.plus` and so on)
+    package: Literal["reasoning-gym", "ict-core"]  # a public package, or this project's own (`one_step.plus` ...)
     version: Version
     generators: tuple[Generator, ...] = Field(min_length=1, description="a list of one or more generators")
-    seed: Seed  # of the generators
+    seed: Seed  # the seed of the generators
     rows: Annotated[int, Field(ge=1, le=100_000)]
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="the content hash, 64 hexadecimal digits")
     answer_type: Literal["integer", "number", "latex"]
@@ -156,15 +156,15 @@ class GeneratorSet(PinnedSet):
         yield from super().faults()
         if self.rows < len(self.generators):
             yield refused("rows", self.rows, f"at least {len(self.generators)}, one of each generator")
-        for index, one in enumerate(self.generators):
-            if self.package == "ict-core" and one.dataset not in _OWN:
-                yield refused(f"generators[{index}].dataset", one.dataset, f"of {self.package} {', '.join(_OWN)}")
+        for index, generator in enumerate(self.generators):
+            if self.package == "ict-core" and generator.dataset not in _OWN:
+                yield refused(f"generators[{index}].dataset", generator.dataset, f"of {self.package} {', '.join(_OWN)}")
 
 
 def _kind(stated: object) -> str:
-    """Of a training set: one without a `kind` is published, as all were once."""
-    found = stated.get("kind") if isinstance(stated, dict) else getattr(stated, "kind", None)
-    return "generator" if found == "generator" else "published"
+    """The kind of a training set; a set without `kind` is published, as in files written before that key existed."""
+    kind = stated.get("kind") if isinstance(stated, dict) else getattr(stated, "kind", None)
+    return "generator" if kind == "generator" else "published"
 
 
 class PublishedTraining(PublishedSet):
@@ -181,16 +181,16 @@ TrainingSet = Annotated[
 
 
 class PublishedBenchmark(PublishedSet):
-    """A published benchmark, evaluated whole or on `problems` of its rows."""
+    """A published benchmark, evaluated on all of its rows or on `problems` of them."""
 
     folder: ClassVar[str] = "benchmarks"
 
     kind: Literal["published"]
-    mirrors: str = Field(min_length=1)  # the ICT paper's name of the set
+    mirrors: str = Field(min_length=1)  # the set's name in the ICT paper
 
 
 class GeneratorBenchmark(GeneratorSet):
-    """Held-out problems of a package's generators."""
+    """Held-out problems that a package's generators make."""
 
     folder: ClassVar[str] = "benchmarks"
     held_out: ClassVar[bool] = True
@@ -199,7 +199,7 @@ class GeneratorBenchmark(GeneratorSet):
 
 
 class GeneratedBenchmark(Section):
-    """A generated set of problems that stands in for a published benchmark; `data.seed` and its name draw it."""
+    """A generated set of problems in place of a published benchmark, drawn by `data.seed` and the set's name."""
 
     kind: Literal["generated"]
     name: Name
@@ -237,7 +237,7 @@ class Architecture(Section):
     kv_heads: Size
     intermediate_size: Count
     vocab_size: int = Field(ge=32, le=2**20)
-    max_positions: Annotated[int, Field(ge=1, le=2**24)]  # the longest prompt with its completion, in tokens
+    max_positions: Annotated[int, Field(ge=1, le=2**24)]  # maximum length of prompt and completion together, in tokens
 
     def faults(self) -> Iterator[Fault]:
         if self.hidden_size % (2 * self.heads):
@@ -248,26 +248,26 @@ class Architecture(Section):
 
 
 class Pretraining(Section):
-    """Next-token training of the base model on generated solutions, each read once."""
+    """Next-token pretraining on generated solutions, each read once; `slips` is the share of wrong unworked steps."""
 
     steps: Count
     batch_sequences: Count
     muon_lr: Rate
     adamw_lr: Rate
-    slips: Annotated[float, Field(gt=0, le=1)] | None = Field(default=None, exclude_if=is_absent)  # of unworked steps
+    slips: Annotated[float, Field(gt=0, le=1)] | None = Field(default=None, exclude_if=is_absent)  # absent: none
     seed: Seed
 
 
 class Hardware(Section):
-    """What one job of this model takes. But for rounding, no result depends on it."""
+    """The resources of one job of this model. Except for rounding, no result depends on them."""
 
-    accelerate: Literal["one-gpu", "ddp", "fsdp2"]  # of configs/accelerate
-    gpus: Annotated[int, Field(ge=1, le=1024)]  # of a training; a generation takes one
-    micro_batch_sequences: Count  # rollouts in one forward pass of one GPU, in place of the recipe's
+    accelerate: Literal["one-gpu", "ddp", "fsdp2"]  # a file of configs/accelerate
+    gpus: Annotated[int, Field(ge=1, le=1024)]  # GPUs of one training; a generation uses one
+    micro_batch_sequences: Count  # rollouts in one forward pass of one GPU, overrides the recipe's
     gradient_checkpointing: bool
-    memory_gib: Annotated[int, Field(ge=1, le=2**16)]  # of the host
-    train_hours: Hours  # the limits that a cluster's scheduler is given
-    generate_hours: Hours
+    memory_gib: Annotated[int, Field(ge=1, le=2**16)]  # memory of the host
+    train_hours: Hours  # time limit of a training, for a cluster's scheduler
+    generate_hours: Hours  # the same for a generation
 
     def faults(self) -> Iterator[Fault]:
         if (self.accelerate == "one-gpu") != (self.gpus == 1):
@@ -275,7 +275,7 @@ class Hardware(Section):
 
 
 class Template(Prompt):
-    """What stands around a problem's prompt, for example a chat template's turns: `{prompt}` stands for it."""
+    """The text around a problem's prompt, such as the turns of a chat template; the prompt replaces `{prompt}`."""
 
     def faults(self) -> Iterator[Fault]:
         if self.template.count("{prompt}") != 1:
@@ -299,10 +299,10 @@ class ScratchModel(Section):
 class SupervisedStart(Section):
     """Next-token training on worked solutions of the study's training sets, each read once, before any other training.
 
-    Loss on the solutions alone, AdamW, the learning rate warmed up over a tenth of the steps and then falling to 0.
+    The loss is on the solutions only. AdamW's learning rate is warmed up over a tenth of the steps, then falls to 0.
     """
 
-    problems: Count  # whose solutions are read, drawn by the seed
+    problems: Count  # how many problems' solutions are read, drawn by the seed
     batch_sequences: Count
     learning_rate: Rate
     seed: Seed
@@ -313,14 +313,16 @@ class SupervisedStart(Section):
 
 
 class _Checkpoint(Section):
-    architecture: Architecture  # which the checkpoint's own config must have
+    """A pretrained checkpoint: of the hub, a folder or a package."""
+
+    architecture: Architecture  # must equal that of the checkpoint's own config
     tied_embeddings: bool
     dtype: Dtype  # of the weights that answer; training keeps float32 weights
     stop_ids: tuple[TokenId, ...] = Field(
         min_length=1, description="a list of the token ids that end an answer, each a whole number"
     )
-    prompt: Template | None = None  # absent: the problem's prompt alone
-    supervised_start: SupervisedStart | None = Field(default=None, exclude_if=is_absent)  # absent: as it was fetched
+    prompt: Template | None = None  # absent: only the problem's own prompt
+    supervised_start: SupervisedStart | None = Field(default=None, exclude_if=is_absent)  # absent: unchanged weights
     hardware: Hardware | None = None  # absent: one process on the CPU
 
     def faults(self) -> Iterator[Fault]:
@@ -347,11 +349,11 @@ class LocalModel(_Checkpoint):
     """A checkpoint in a folder of this machine, in the hub's format with safetensors weights."""
 
     kind: Literal["local"]
-    path: str = Field(min_length=1)  # a relative one starts at the repository's folder
+    path: str = Field(min_length=1)  # a relative path starts at the repository's folder
 
 
 class PackageModel(_Checkpoint):
-    """A model that a Python package carries as a GGUF file; only this file of it is used, and no code."""
+    """A model that a Python package ships as a GGUF file; only this file of the package is used, none of its code."""
 
     kind: Literal["package"]
     package: Part

@@ -1,6 +1,6 @@
-"""Puts a study together from its files, or tells everything that is wrong with them.
+"""Builds a study from its files, or reports everything that is wrong with them.
 
-What is wrong within one section its `faults` say; here the files are held against each other.
+Errors within one section come from its `faults`. This module checks the files against each other.
 """
 
 import json
@@ -28,11 +28,10 @@ from ict_core.store.files import hash_file
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
 from ict_core.store.manifests import read_manifest
 
-# what reads a file of each folder of `configs` that a study names
+# the reader of the files in each folder of `configs` that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
 _READERS = {kind: partial(read_section, schema=schema) for kind, schema in _SCHEMAS.items()} | {"methods": read_method}
-# what a study holds as its file says it
-_AS_WRITTEN = (
+_AS_WRITTEN = (  # the fields that a study takes unchanged from its file
     *("note", "scale", "data", "evaluation", "grading", "evidence"),
     *("grid", "baselines", "tuning", "token_study", "learning_curve", "rollouts_mib", "shown", "beside"),
 )
@@ -42,7 +41,7 @@ def load_study(path: Path) -> Study:
     """Read and check `configs/studies/<study>.yaml` and every file that it names in this `configs` folder.
 
     Raises:
-        UserError: something is wrong; one line a problem, with file, key, value and what is allowed.
+        UserError: something is wrong; one line for each problem, with file, key, value and what is allowed.
     """
     mistakes = Mistakes()
     file: StudyFile = read_section(path, StudyFile, mistakes)
@@ -53,17 +52,17 @@ def load_study(path: Path) -> Study:
     models, methods, benchmarks, train_sets = (read[kind] for kind in ("models", "methods", "benchmarks", "data"))
     for variant, method in methods.items():
         if method.warmup is None:
-            own = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
-            methods[variant] = method.model_copy(update={"warmup_steps": own})
+            steps = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
+            methods[variant] = method.model_copy(update={"warmup_steps": steps})
     training = read["training"].get(file.training)
     for variant, method in methods.items():
         mistakes.add_all(_file(path, "methods", variant), _check_method(method, methods, training, file))
     for name, model in models.items():
-        of_model = _file(path, "models", name)
+        model_file = _file(path, "models", name)
         if isinstance(model, LocalModel):
-            mistakes.add_all(of_model, _check_path(of_model, "path", model.path))
+            mistakes.add_all(model_file, _check_path(model_file, "path", model.path))
         if training is not None:
-            mistakes.add_all(of_model, _check_model(model, training, file.training))
+            mistakes.add_all(model_file, _check_model(model, training, file.training))
         if file.numerics == "deterministic" and model.hardware is None:
             allowed = f"portable or native, as {name} states no `hardware` and runs on the CPU"
             mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
@@ -71,7 +70,7 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
         _check_named(mistakes, path, f"evidence.validity.{key}", _file(path, "methods", arm))
-    of_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
+    stored_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     if file.job_hours is not None:
         models = {name: _with_hours(model, file.job_hours) for name, model in models.items()}
@@ -82,7 +81,7 @@ def load_study(path: Path) -> Study:
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     study = Study(
         name=file.study,
-        rates_of=of_rates,
+        rates_of=stored_rates,
         training=read["training"][file.training],
         models=models,
         methods={variant: methods[variant] for variant in file.variants()},
@@ -93,14 +92,14 @@ def load_study(path: Path) -> Study:
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
     mistakes.add_all(path, _check_recipes(study))
-    mistakes.raise_if_any()  # a recipe that is not allowed says nothing of what is recorded
+    mistakes.raise_if_any()  # with a wrong recipe the next check has no meaning
     mistakes.add_all(path, _check_recorded(study))
     mistakes.raise_if_any()
-    if of_rates is None:
+    if stored_rates is None:
         return study
-    mistakes.add_all(path, _check_rates(study, of_rates))
+    mistakes.add_all(path, _check_rates(study, stored_rates))
     mistakes.raise_if_any()
-    chosen = of_rates.choices(study.rated_arms())
+    chosen = stored_rates.choices(study.rated_arms())
     return replace(study, tuned={(choice["model"], choice["variant"]): choice["learning_rate"] for choice in chosen})
 
 
@@ -108,36 +107,36 @@ def load_model(path: Path) -> Model:
     """Read and check one model's file, `configs/models/<model>.yaml`.
 
     Raises:
-        UserError: something is wrong with it; one line a problem.
+        UserError: something is wrong with it; one line for each problem.
     """
     return load_section(path, Model)
 
 
 def load_benchmark(path: Path, problems: int | None = None) -> Benchmark:
-    """Read and check one benchmark's file, `configs/benchmarks/<benchmark>.yaml`, of which `problems` are asked.
+    """Read and check one benchmark's file, `configs/benchmarks/<benchmark>.yaml`; `problems` of it are used.
 
     Raises:
-        UserError: something is wrong with it; one line a problem.
+        UserError: something is wrong with it; one line for each problem.
     """
     return _with_problems(load_section(path, Benchmark), problems)
 
 
 def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
-    """With so many problems, but a published one with no more than its rows; None: as many as its file says."""
+    """A benchmark with `number` problems, at most the rows that its file states; None: the number in its file."""
     return benchmark if number is None else benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
 
 
 def _with_hours(model: Model, hours: JobHours) -> Model:
-    """With the study's limits of a job, if it states hardware."""
+    """A model with the study's time limits for its jobs, if it states hardware."""
     if model.hardware is None:
         return model
     return model.changed(hardware=model.hardware.changed(train_hours=hours.train, generate_hours=hours.generate))
 
 
 def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, dict[str, Any]]:
-    """What the files hold that a study names, and those that its methods are of, by folder and name.
+    """The sections in the files that a study names, and in those that its methods vary, by folder and name.
 
-    A file that has a problem is left out.
+    A file with a problem is left out.
     """
     read: dict[str, dict[str, Any]] = {kind: {} for kind in _READERS}
     waiting = [(path, *named) for named in file.names()]
@@ -150,86 +149,89 @@ def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, di
             mistakes.add_all(named, _check_name("name", getattr(section, "name", name), name))
             if kind == "methods" and section is not None and section.ablation is not None:
                 waiting.append((named, kind, "of", section.ablation.of))
-    return {kind: {name: one for name, one in of.items() if one is not None} for kind, of in read.items()}
+    return {kind: {name: part for name, part in parts.items() if part is not None} for kind, parts in read.items()}
 
 
 def _check_named(mistakes: Mistakes, asker: Path, key: str, named: Path) -> bool:
-    """Whether a file of `configs` that another one names under a key is there; else that is a mistake."""
+    """Whether a file of `configs` exists that another file names under a key; note a mistake if it does not."""
     if not named.is_file():
-        known = one_of(other.stem for other in named.parent.glob("*.yaml"))
-        mistakes.add(asker, key, f"{named.stem!r} names no file in configs/{named.parent.name}; {known}")
+        allowed = one_of(other.stem for other in named.parent.glob("*.yaml"))
+        mistakes.add(asker, key, f"{named.stem!r} names no file in configs/{named.parent.name}; {allowed}")
     return named.is_file()
 
 
 def _file(study: Path, kind: str, name: str) -> Path:
-    """A file that a study names."""
+    """The path of a file that a study names."""
     return study.resolve().parent.parent / kind / f"{name}.yaml"
 
 
 def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
-    """A name that other files or results go by is that of the file which gives it."""
+    """Check that the name in a file, which other files or results use, is the file's own name."""
     if name != stem:
         yield refused(key, name, f"{stem!r}, as the file is called")
 
 
 def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
-    """What stands beside a study is stored."""
+    """Check that the studies that `beside` names are stored."""
     for index, name in enumerate(study.beside):
         claims = StudyFiles(root / stored_folder(name)).claims
         if not claims.is_file():
-            known = sorted(folder.name for folder in claims.parents[1].glob("*") if StudyFiles(folder).claims.is_file())
-            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {one_of(known)}")
+            names = sorted(folder.name for folder in claims.parents[1].glob("*") if StudyFiles(folder).claims.is_file())
+            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {one_of(names)}")
 
 
 def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None:
-    """The rates that a stored study chose; None where a problem was noted."""
+    """The learning rates that a stored study chose; None where a problem was noted."""
     file = StudyFiles(repository(path) / stored_folder(name)).rates
     if file.is_file():
         return StoredRates(name, hash_file(file), read_manifest(file))
-    known = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
-    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {one_of(known)}")
+    names = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
+    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {one_of(names)}")
     return None
 
 
 def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
-    """Stored rates were chosen for the same trainings, and what tuned there evaluates nothing here."""
+    """Check that stored rates were chosen for the same trainings, and that no seed tuned there and evaluates here."""
     stored = rates.content
     for model, variant in study.rated_arms():
         arm = stored["arms"].get(f"{model}/{variant}")
         if arm is None:
-            known = ", ".join(stored["arms"])
-            yield Fault("rates_of", f"{rates.study!r} has no rate of {model}/{variant}; allowed: a study of {known}")
+            arms = ", ".join(stored["arms"])
+            yield Fault("rates_of", f"{rates.study!r} has no rate of {model}/{variant}; allowed: a study of {arms}")
             continue
         here = json.loads(json.dumps(study.tuned_config(model, variant)))
         for key, then, now in compare(arm["config"], here).different[:1]:
-            told = f"{rates.study!r} chose the rate of {model}/{variant} with {key} {show_value(then)}"
-            yield Fault("rates_of", f"{told}, here it is {show_value(now)}; allowed: the same in both")
+            text = f"{rates.study!r} chose the rate of {model}/{variant} with {key} {show_value(then)}"
+            yield Fault("rates_of", f"{text}, here it is {show_value(now)}; allowed: the same in both")
     for seed in sorted({cell.seed for cell in study.cells()} & set(stored["tuning"]["seeds"])):
         yield Fault("grid", f"seed {seed} tuned in {rates.study!r}; allowed: seeds that did not")
 
 
 def _check_recipes(study: Study) -> Iterator[Fault]:
-    """The recipe is one as each model's hardware and each variant's batch change it, and has problems enough."""
-    there, most = study.data.train_problems or sum(one.drawn for one in study.train_sets.values()), 0
+    """Check the recipe after the changes by each model's hardware and variant, and that there are enough problems."""
+    total, needed = study.data.train_problems or sum(s.drawn for s in study.train_sets.values()), 0
     for model, variant in dict.fromkeys(cell[:2] for cell in study.cells()):
         try:
-            most = max(most, study.training_of(model, variant).prompts_per_step)
+            recipe = study.training_of(model, variant)
         except ValidationError as error:
-            yield from (Fault("grid", f"{model} with {variant}: {': '.join(of)}") for of in faults_of(error, Training))
-    if most > there:
-        yield Fault("data", f"{there} training problems are too few; allowed: at least {most}, the prompts of a step")
+            yield from (Fault("grid", f"{model} with {variant}: {': '.join(f)}") for f in faults_of(error, Training))
+            continue
+        needed = max(needed, recipe.prompts_per_step)
+        yield from _check_passes("grid", study.models[model], recipe, f"{model} with {variant}")
+    if needed > total:
+        yield Fault("data", f"{total} training problems are too few; allowed: at least {needed}, the prompts of a step")
 
 
 def _check_recorded(study: Study) -> Iterator[Fault]:
-    """There are as many held-out problems as a curve asks for, steps for its second point, and room for rollouts."""
+    """Check that a learning curve has enough problems and steps for a second point, and that rollouts have room."""
     recipes = [study.training_of(model, variant) for model, variant in dict.fromkeys(c[:2] for c in study.cells())]
     if (curve := study.learning_curve) is not None:
-        there = sum(study.benchmarks[name].drawn for name in curve.benchmarks or study.benchmarks)
-        least = min(recipe.steps for recipe in recipes)
-        if curve.problems > there:
-            yield refused("learning_curve.problems", curve.problems, f"at most the {there} of these benchmarks")
-        if curve.every > least:
-            yield refused("learning_curve.every", curve.every, f"at most the {least} steps of a training")
+        available = sum(study.benchmarks[name].drawn for name in curve.benchmarks or study.benchmarks)
+        steps = min(recipe.steps for recipe in recipes)
+        if curve.problems > available:
+            yield refused("learning_curve.problems", curve.problems, f"at most the {available} of these benchmarks")
+        if curve.every > steps:
+            yield refused("learning_curve.every", curve.every, f"at most the {steps} steps of a training")
     needed = max(math.ceil(recipe.rollout_bytes / 2**20) for recipe in recipes)
     if study.rollouts_mib is not None and study.rollouts_mib < needed:
         allowed = f"at least {needed}, what the longest rollouts of a training take"
@@ -243,7 +245,7 @@ def _check_study(
     methods: Mapping[str, Method],
     train_sets: Mapping[str, TrainingSet],
 ) -> Iterator[Fault]:
-    """What the study's own file says fits the files that it names, those of which that have no problem."""
+    """Check the study's own file against the files that it names and that have no problem themselves."""
     without = [variant for variant, method in methods.items() if method.warmup is None]
     if without:
         text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
@@ -253,26 +255,26 @@ def _check_study(
     if starting and not names:  # a generated problem has no worked solution
         text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
         yield Fault("data.train_sets", text)
-    unsolved = [n for n, one in train_sets.items() if one.kind == "generator" and one.package != "ict-core"]
+    unsolved = [name for name, s in train_sets.items() if s.kind == "generator" and s.package != "ict-core"]
     if starting and unsolved:
         allowed = f"sets with worked solutions, as {', '.join(starting)} has a supervised_start"
         yield refused("data.train_sets", unsolved, allowed)
     if file.job_hours is not None and models and not any(model.hardware for model in models.values()):
         text = "no model of the grid states `hardware`, so nothing reads it; allowed: only beside one that does"
         yield Fault("job_hours", text)
-    wanted, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
-    known = set(names) == set(train_sets)
-    if names and known and wanted is not None and wanted > available:
-        yield refused("data.train_problems", wanted, f"at most the {available} problems of {', '.join(names)}")
-    asked = file.data.within_reach.problems if file.data.within_reach else None
-    if known and asked is not None and asked > (most := wanted or available):
-        yield refused("data.within_reach.problems", asked, f"at most the {most} problems of the training")
+    used, available = file.data.train_problems, sum(train_set.drawn for train_set in train_sets.values())
+    all_read = set(names) == set(train_sets)
+    if names and all_read and used is not None and used > available:
+        yield refused("data.train_problems", used, f"at most the {available} problems of {', '.join(names)}")
+    sampled = file.data.within_reach.problems if file.data.within_reach else None
+    if all_read and sampled is not None and sampled > (total := used or available):
+        yield refused("data.within_reach.problems", sampled, f"at most the {total} problems of the training")
     steps = file.tuning.steps if file.tuning else None
     if recipe is not None and steps is not None:
-        least = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1
-        fewest = min([recipe.steps, *(method.batch.steps for method in methods.values() if method.batch)])
-        if not least <= steps < fewest:
-            allowed = f"{least} (after the warm-ups) to {fewest - 1}, below those of every variant"
+        lowest = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1
+        shortest = min([recipe.steps, *(method.batch.steps for method in methods.values() if method.batch)])
+        if not lowest <= steps < shortest:
+            allowed = f"{lowest} (after the warm-ups) to {shortest - 1}, below those of every variant"
             yield refused("tuning.steps", steps, allowed)
         elif steps % recipe.updates:
             yield refused("tuning.steps", steps, f"a multiple of the recipe's updates_per_rollout, {recipe.updates}")
@@ -281,14 +283,14 @@ def _check_study(
 def _check_method(
     method: Method, methods: Mapping[str, Method], training: Training | None, file: StudyFile
 ) -> Iterator[Fault]:
-    """A variant fits the study and differs from the one that it is of. Of what it has from that, that one is told."""
+    """Check that a variant fits the study and differs from the one it varies; inherited faults are that one's."""
     faults = [*_check_updates(method, training, file.training)] if training else []
     if method.known_steps and file.data.train_sets is not None:
         allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
         faults.append(refused("selector", method.selector, allowed))
     if (varied := method.ablation) is None:
         yield from faults
-    elif varied.of in methods:  # else it has a problem of its own
+    elif varied.of in methods:  # else that variant's file has a problem, which is reported
         yield from (fault for fault in faults if fault.key == varied.factor)
         if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
             allowed = f"another value than that of {varied.of!r}"
@@ -296,20 +298,15 @@ def _check_method(
 
 
 def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:
-    """A method's groups fill a step, and its warm-up ends before the training, whose file `recipe` names."""
-    rollouts, rows = training.sequences_per_step, training.micro_batch_sequences
-    if method.batch is not None:
-        rollouts = method.batch.prompts_per_step * training.group_size
-        if rollouts % rows:
-            allowed = f"a number whose rollouts are a multiple of the micro_batch_sequences, {rows}, of {recipe!r}"
-            yield refused("batch", method.batch.prompts_per_step, allowed)
-            return
+    """Check a method's batch, groups, updates and warm-up against the training in the file that `recipe` names."""
+    prompts = method.batch.prompts_per_step if method.batch else training.prompts_per_step
+    rollouts = prompts * training.group_size
     if method.group_size is not None and rollouts % method.group_size:
         allowed = f"a divisor of the {rollouts} rollouts of a step of the training {recipe!r}"
         yield refused("group_size", method.group_size, allowed)
     if training.updates == 1:
-        idle = {"surrogate": method.surrogate is not None, "selector": method.two_updates}
-        for key in (key for key, stated in idle.items() if stated):
+        needs_two = {"surrogate": method.surrogate is not None, "selector": method.two_updates}
+        for key in (key for key, stated in needs_two.items() if stated):
             allowed = f"with updates_per_rollout >= 2 alone, and the training {recipe!r} has one update a rollout batch"
             yield refused(key, getattr(method, key), allowed)
     steps = method.batch.steps if method.batch else training.steps
@@ -324,23 +321,28 @@ def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[
 
 
 def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:
-    """A model's micro-batches fill a step of the training, whose file `recipe` names, and it can train its weights."""
-    hardware, rollouts = model.hardware, training.sequences_per_step
+    """Check that a model can train here, with micro-batches that fill a step of the training that `recipe` names."""
+    hardware = model.hardware
     if hardware is None:
         if model.dtype != "float32":
             allowed = "float32, as without `hardware` a model runs on the CPU; or state `hardware` for a GPU"
             yield refused("dtype", model.dtype, allowed)
         return
-    together = hardware.gpus * hardware.micro_batch_sequences
-    if rollouts % together:
-        text = f"gpus * micro_batch_sequences = {together} does not divide the {rollouts} rollouts of a step of the "
-        yield Fault("hardware.micro_batch_sequences", f"{text}training {recipe!r}; allowed: a divisor")
+    yield from _check_passes("hardware.micro_batch_sequences", model, training, f"the training {recipe!r}")
     if hardware.accelerate == "fsdp2" and training.lora is not None:
         yield refused("hardware.accelerate", "fsdp2", f"one-gpu or ddp, as {recipe!r} trains by lora")
 
 
+def _check_passes(key: str, model: Model, training: Training, named: str) -> Iterator[Fault]:
+    """Check that the micro-batches of a model's GPUs fill a step of the training."""
+    per_pass = model.hardware.gpus * model.hardware.micro_batch_sequences if model.hardware else 1
+    if (rollouts := training.sequences_per_step) % per_pass:
+        text = f"gpus * micro_batch_sequences = {per_pass} does not divide the {rollouts} rollouts of a step of {named}"
+        yield Fault(key, f"{text}; allowed: a divisor")
+
+
 def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
-    """A relative path starts at the project's folder and stays in it, by its names and through its links."""
+    """Check that a relative path stays in the project's folder, at which it starts, after its links are followed."""
     if path is None or Path(path).is_absolute():
         return
     root = repository(file)
@@ -349,18 +351,18 @@ def _check_path(file: Path, key: str, path: str | None) -> Iterator[Fault]:
 
 
 def has_problems(results: Path) -> bool:
-    """Whether a study's problems are made, in the folder of its results."""
+    """Whether the folder of a study's results already has the study's problems."""
     files = StudyFiles(results)
     return files.train_problems.exists() and files.eval_problems.exists()
 
 
 def check_sources(study: Study, root: Path, results: Path) -> None:
-    """Tell what a study names and is not there: its mirror, until its problems are made, local models, stored studies.
+    """Report missing sources of a study: local models, stored studies and, until its problems are made, its mirror.
 
-    They are looked for before a job starts. What reads only the study or its `results` needs none, nor does loading it.
+    The check runs before a job starts. Loading a study, or reading only it or its `results`, needs no sources.
 
     Raises:
-        UserError: one line a folder or file; relative ones start at `root`, the repository of the study's file.
+        UserError: one line for each missing folder or file; relative paths start at `root`, the study's repository.
     """
     mistakes, configs = Mistakes(), root / "configs"
     named = [
@@ -368,10 +370,10 @@ def check_sources(study: Study, root: Path, results: Path) -> None:
         for name, model in study.models.items()
         if isinstance(model, LocalModel)
     ]
-    of_study = configs / "studies" / f"{study.name}.yaml"
-    mistakes.add_all(of_study, _check_beside(study, root))
+    study_file = configs / "studies" / f"{study.name}.yaml"
+    mistakes.add_all(study_file, _check_beside(study, root))
     if study.data.mirror is not None and not has_problems(results):
-        named.append((of_study, "data.mirror", study.data.mirror, "OWNER/NAME/CONFIG/SPLIT.jsonl"))
+        named.append((study_file, "data.mirror", study.data.mirror, "OWNER/NAME/CONFIG/SPLIT.jsonl"))
     for file, key, path, content in named:
         if not (root / path).is_dir():
             allowed = f"one of {content}, absolute or from the repository's folder"

@@ -1,4 +1,4 @@
-"""Reads `configs/methods/<variant>.yaml`: all keys of a rule, or what the variant is `of` and the key that differs."""
+"""Reads `configs/methods/<variant>.yaml`: all keys of a rule, or `of`, the variant it varies, and the changed key."""
 
 from pathlib import Path
 from typing import Any, get_args
@@ -9,14 +9,14 @@ from ict_core.config.section import check_section, read_yaml
 from ict_core.config.selectors import method_schema, selector_sections
 from ict_core.errors import UserError
 
-_MOST = 2  # steps from a variant to a file that states all its keys: the control of an ablation is two from its rule
+_MOST = 2  # steps from a variant to a file that states all keys: the control of an ablation is two from its rule
 
 
 def load_methods(folder: Path) -> dict[str, Method]:
     """Every variant of a folder like `configs/methods` by name, in the order of the names.
 
     Raises:
-        UserError: there is no such folder or none in it; or something is wrong with one, one line a problem.
+        UserError: the folder does not exist or has no variant, or a variant is wrong; one line for each problem.
     """
     files = sorted(folder.glob("*.yaml"), key=lambda file: file.stem)
     if not files:
@@ -28,10 +28,10 @@ def load_methods(folder: Path) -> dict[str, Method]:
 
 
 def load_method(path: Path) -> Method:
-    """Read and check one variant's file, like `configs/methods/ict-10.yaml`; what it varies lies in the same folder.
+    """Read and check one variant's file, like `configs/methods/ict-10.yaml`; what it varies is in the same folder.
 
     Raises:
-        UserError: something is wrong with it, one line a problem; of a file that is not there, those beside it.
+        UserError: something is wrong with it, one line for each problem; if it is missing, the files beside it.
     """
     mistakes = Mistakes()
     method = read_method(path, mistakes)
@@ -41,9 +41,9 @@ def load_method(path: Path) -> Method:
 
 
 def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ()) -> Method | None:
-    """A variant as its file states it, and for the rest as that does which it is `of`; None where a problem was noted.
+    """A variant with the keys of its file, the others from the variant it is `of`; None where a problem was noted.
 
-    `variants` are the files that led here, each `of` the next.
+    `variants` are the files that led here, each one `of` the next.
     """
     content = read_yaml(file, mistakes)
     if isinstance(content, dict) and "of" in content:
@@ -51,13 +51,13 @@ def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ())
     elif isinstance(content, dict) and "ablation" in content:
         mistakes.refuse(file, "ablation", content["ablation"], "`of`, the variant, with the key that differs")
         return None
-    own = content.get("selector") if isinstance(content, dict) else None  # whose section is made sooner than the union
-    schema = selector_sections().get(str(own)) or method_schema()
+    selector = content.get("selector") if isinstance(content, dict) else None  # its section is faster than the union
+    schema = selector_sections().get(str(selector)) or method_schema()
     return None if content is None else check_section(file, content, schema, mistakes)
 
 
 def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: tuple[Path, ...]) -> Any:
-    """All keys of a variant that states `of`, one other and perhaps its source; None where a problem was noted."""
+    """All keys of a variant that states `of`, one other key and perhaps its source; None where a problem was noted."""
     of, own = content["of"], [key for key in content if key not in ("of", "source")]
     base = _beside(file).get(str(of))
     if len(own) != 1:
@@ -78,5 +78,5 @@ def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: t
 
 
 def _beside(file: Path) -> dict[str, Path]:
-    """The files of its folder by the names of their variants."""
+    """The files in the folder of a variant's file, by the names of their variants."""
     return {other.stem: other for other in sorted(file.parent.glob("*.yaml"))}

@@ -1,5 +1,5 @@
-"""How models are trained: `configs/training/<name>.yaml`, the one GRPO recipe that all methods of a study share, and
-what every file of `configs/methods` states; the selectors have theirs in :mod:`ict_core.config.selectors`.
+"""How models are trained: the GRPO recipe that all methods of a study share (`configs/training/<name>.yaml`), and the
+keys of every file of `configs/methods`. The keys of the selectors are in :mod:`ict_core.config.selectors`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,10 +17,10 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Correction(Section):
-    """Of the mismatch between the sampler's and the trainer's probabilities of a token: its ratio enters the loss.
+    """Correction for the mismatch between the sampler's and the trainer's probability of a token, by their ratio.
 
-    Ratios outside the bounds are set to the bound (`truncate`) or their tokens are dropped (`mask`), by token or by the
-    whole sequence's ratio. TRL's `vllm_importance_sampling_mode`.
+    The loss is multiplied by the ratio of the token or of the whole sequence. Ratios outside the bounds are set to the
+    bound (`truncate`), or their tokens are dropped (`mask`). TRL's `vllm_importance_sampling_mode`.
     """
 
     mode: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"]
@@ -29,16 +29,16 @@ class Correction(Section):
 
 
 class Rollouts(Section):
-    """Rollouts by vLLM, to which the weights go before every step."""
+    """Rollouts by vLLM, which gets the current weights before it samples."""
 
-    engine: Literal["vllm-colocate", "vllm-server"]  # beside the trainer on its GPUs, or a server of its own
-    memory_share: Share | None = None  # of each GPU, to vLLM-colocate
-    sleep: bool | None = None  # whether vLLM-colocate gives its memory back during the update
+    engine: Literal["vllm-colocate", "vllm-server"]  # on the trainer's GPUs, or a separate server
+    memory_share: Share | None = None  # share of each GPU's memory for vllm-colocate
+    sleep: bool | None = None  # whether vllm-colocate frees its memory during the update
     server: str | None = Field(
         default=None, pattern=r"^https?://[^\s/@]+(/\S*)?$", description="the address of a vLLM server"
     )
     correction: Correction
-    probe_bound: Weight  # nats: mean difference between vLLM's and the trainer's log-probs after a sync
+    probe_bound: Weight  # largest mean difference between vLLM's and the trainer's log-probs after a sync, nats
 
     def faults(self) -> Iterator[Fault]:
         colocated = self.engine == "vllm-colocate"
@@ -58,15 +58,15 @@ class Lora(Section):
 
 
 class Training(Section):
-    """Rollouts, optimiser and loss. What a method changes stands in its own file, never here."""
+    """Rollouts, optimiser and loss. What a method changes is in the method's own file, never here."""
 
     prompts_per_step: Count
-    group_size: Group  # rollouts a prompt; one alone has no advantage
-    steps: Count  # optimiser steps, one a rollout batch unless `updates_per_rollout` says otherwise
-    updates_per_rollout: Count | None = Field(default=None, exclude_if=is_absent)  # of each whole batch; absent: 1
+    group_size: Group  # rollouts per prompt; a single rollout has no advantage
+    steps: Count  # optimiser steps, one per rollout batch unless `updates_per_rollout` is set
+    updates_per_rollout: Count | None = Field(default=None, exclude_if=is_absent)  # steps per rollout batch; absent: 1
     learning_rate: Rate
     lr_warmup_steps: Steps
-    lr_schedule: Literal["linear"] | None = Field(default=None, exclude_if=is_absent)  # to 0; absent: constant
+    lr_schedule: Literal["linear"] | None = Field(default=None, exclude_if=is_absent)  # linear: to 0; absent: constant
     weight_decay: float = Field(ge=0, le=1000)
     grad_clip: Weight
     adam_betas: tuple[Beta, Beta]
@@ -74,18 +74,18 @@ class Training(Section):
     clip_low: float = Field(gt=0, lt=1)
     clip_high: Weight
     temperature: Temperature
-    max_prompt_tokens: Count | None = None  # training problems with longer prompts are left out; absent: none is
+    max_prompt_tokens: Count | None = None  # training problems with longer prompts are left out; absent: no limit
     max_new_tokens: Count
     micro_batch_sequences: Count  # rollouts in one forward pass of one process
     precision: Literal["float32", "bfloat16"]
-    passes: Literal["packed", "dense"] = "packed"  # dense: TRL's own, padded and slower
+    passes: Literal["packed", "dense"] = "packed"  # dense: TRL's own forward passes, padded and slower
     rollouts: Rollouts | None = None  # absent: transformers' `generate`, in the trainer (training/fast/sampling.py)
     lora: Lora | None = None  # absent: all weights are trained
     threads: Threads
-    token_sample_every: Count  # steps between two rows of the token log
-    token_sample_groups: Count  # groups written to it each time
-    checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: there is none
-    checkpoints_kept: Count = 2  # of a training under way, the newest; the second for when the first turns out damaged
+    token_sample_every: Count  # steps between two samples for the token log
+    token_sample_groups: Count  # groups in each of these samples
+    checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: no checkpoints
+    checkpoints_kept: Count = 2  # newest checkpoints kept during a training; the second in case the first is damaged
 
     def faults(self) -> Iterator[Fault]:
         rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
@@ -96,12 +96,12 @@ class Training(Section):
         yield from unnamed("learning_rate", self.learning_rate)
         if self.lr_warmup_steps >= self.steps:
             yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
-        for key in ("steps", "checkpoint_every"):  # a batch of rollouts is no part of a checkpoint
+        for key in ("steps", "checkpoint_every"):  # a checkpoint does not hold a rollout batch
             if (getattr(self, key) or 0) % self.updates:
                 yield refused(key, getattr(self, key), f"a multiple of updates_per_rollout = {self.updates}")
 
     def dump(self) -> dict[str, Any]:
-        """The recipe as JSON-able values, but for what changes no result."""
+        """The recipe as JSON-able values, without the keys that change no result."""
         return self.model_dump(mode="json", exclude={"checkpoint_every", "checkpoints_kept"})
 
     @property
@@ -116,26 +116,26 @@ class Training(Section):
 
     @property
     def rollout_bytes(self) -> int:
-        """What all rollouts of a training take on the disk at most, about, where they are kept.
+        """The disk space of all rollouts of a training where they are kept, bytes: a rough upper limit.
 
-        16 bytes a token (its number, ln p, weight and text), 200 a rollout, 16 KiB a file; compressed it is less.
+        16 bytes per token (its id, ln p, weight and text), 200 per rollout, 16 KiB per file; compression makes it less.
         """
         rollouts = 200 + 16 * self.max_new_tokens
         return self.steps // self.updates * (16_384 + self.sequences_per_step * rollouts)
 
     def accumulation_steps(self, processes: int) -> int:
-        """Micro-batches in one optimiser step of each process."""
+        """Micro-batches per process in one optimiser step."""
         return self.sequences_per_step // (self.micro_batch_sequences * processes)
 
 
 def rows_of_groups(group_size: int, micro_batch: int) -> int:
-    """Rollouts of the whole groups whose statistics, and packed log-probs, are taken in one pass."""
+    """The number of rollouts, in whole groups, whose statistics and packed log-probs are computed in one pass."""
     return group_size * max(1, micro_batch // group_size)
 
 
 Normaliser = Literal["kept", "response", "batch_tokens", "batch_kept"]
-"""What a sequence's sum over its kept tokens is divided by: the number of its kept tokens, of all its response
-tokens, or (one number for the whole batch) the mean over sequences of either."""
+"""The divisor of a sequence's sum over its kept tokens: the number of its kept tokens (`kept`) or of its response
+tokens (`response`), or the batch's mean number of response (`batch_tokens`) or kept tokens (`batch_kept`)."""
 
 
 class Clip(Section):
@@ -147,14 +147,14 @@ class Clip(Section):
 
 
 class Cispo(Section):
-    """The ratio, cut above and without a gradient, as the weight of A ln p (arXiv:2506.13585)."""
+    """A ln p, weighted by the ratio, which is cut at an upper bound and has no gradient (arXiv:2506.13585)."""
 
     kind: Literal["cispo"]
     high: Weight
 
 
 class DppoTv(Section):
-    """Tokens whose probability has moved too far where A points are left out (arXiv:2602.04879)."""
+    """Tokens whose probability has moved too far in the direction of A are left out (arXiv:2602.04879)."""
 
     kind: Literal["dppo-tv"]
     low: float = Field(gt=0, lt=1)
@@ -162,28 +162,27 @@ class DppoTv(Section):
 
 
 class KlCov(Section):
-    """No clip, and a penalty on the change of ln p where its covariance with A is largest (arXiv:2505.22617)."""
+    """No clip; a penalty on the change of ln p where the covariance of ln p and A is largest (arXiv:2505.22617)."""
 
     kind: Literal["kl-cov"]
-    share: float = Field(gt=0, lt=1)  # of the response tokens of a micro-batch, or of the whole batch
+    share: float = Field(gt=0, lt=1)  # penalised share of the response tokens of a micro-batch, or of the whole batch
     coefficient: Weight
     scope: Literal["batch"] | None = Field(default=None, exclude_if=is_absent)  # absent: each micro-batch by itself
 
 
 Surrogate = Annotated[Clip | Cispo | DppoTv | KlCov, Field(discriminator="kind")]
-"""What stands in place of the recipe's clipped surrogate: the same where p has not changed since the rollouts."""
+"""Replacements for the recipe's clipped surrogate; their gradients are equal while p is that of the rollouts."""
 
 
 class EntropyBonus(Section):
-    """The mean entropy of the response tokens as a part of the objective; `coefficient` is TRL's `entropy_coef`.
+    """A term of the objective: the mean entropy of the response tokens times `coefficient` (TRL's `entropy_coef`).
 
-    Fixed; or adaptive (Skywork-OR1, arXiv:2505.22312): after each step it rises by `delta` where the mean entropy is at
-    most `target`, else it falls, between 0 and 1, and it counts only after a step with so little entropy.
+    It is fixed or adaptive (Skywork-OR1, arXiv:2505.22312). An adaptive one rises by `delta` after a step with a mean
+    entropy of at most `target`, else falls, between 0 and 1. It counts only after a step with so little entropy.
     """
 
-    coefficient: float = Field(ge=0, le=1000)  # a nat; of the adaptive one the first
-    # nats; absent: the coefficient is fixed
-    target: Weight | None = Field(default=None, exclude_if=is_absent)
+    coefficient: float = Field(ge=0, le=1000)  # per nat; the first value where it is adaptive
+    target: Weight | None = Field(default=None, exclude_if=is_absent)  # nats; absent: the coefficient is fixed
     delta: Annotated[float, Field(gt=0, le=1)] | None = Field(default=None, exclude_if=is_absent)
 
     def faults(self) -> Iterator[Fault]:
@@ -193,7 +192,7 @@ class EntropyBonus(Section):
             yield refused("coefficient", 0, "above 0, as it is fixed")
 
     def arguments(self) -> dict[str, Any]:
-        """TRL's arguments for it."""
+        """TRL's arguments for the bonus."""
         fixed = {"entropy_coef": self.coefficient}
         if self.target is None:
             return fixed
@@ -202,13 +201,13 @@ class EntropyBonus(Section):
 
 
 Source = Literal["code", "paper", "summary", "ours"]
-"""What a rule was written from: code that was read, its paper, what others say of either, or nothing published."""
+"""What a rule was written from: published code, its paper, a summary of either by others, or nothing published."""
 
 Control = Literal[
     "permuted-sequence", "permuted-group", "permuted-batch",
     "permuted-group-same-sign", "permuted-batch-same-sign", "mean-one",
 ]  # fmt: skip
-"""What stands in place of a rule's weights, to tell what choosing tokens does from what weighing so many does."""
+"""Replacements for a rule's weights: they separate the effect of which tokens it chooses from that of how many."""
 
 Factor = Literal[
     "advantage", "batch", "control", "entropy_bonus", "surrogate",
@@ -218,11 +217,11 @@ Factor = Literal[
 
 
 class Batch(Section):
-    """How many prompts a step and how many steps, in place of the recipe's."""
+    """The prompts per step and the number of steps, in place of the recipe's."""
 
     prompts_per_step: Count
     steps: Count
-    warmup_steps: Steps  # of the learning rate and, where a rule has one, of the selection
+    warmup_steps: Steps  # warm-up of the learning rate and, where a rule has one, of the selection
 
     def faults(self) -> Iterator[Fault]:
         if self.warmup_steps >= self.steps:
@@ -230,51 +229,51 @@ class Batch(Section):
 
 
 class Variation(Section):
-    """The variant that a method's file is `of`, and the key by which it differs: the other one that the file states."""
+    """The variant that a method's file varies (`of`), and the key by which they differ: the other key of the file."""
 
     of: Name
     factor: Factor
 
 
 class Method(Section):
-    """What every variant states, whatever its selector."""
+    """The keys of every variant, whatever its selector."""
 
-    selector: str  # narrowed to a literal by each section of a selector
-    source: Source | None = Field(default=None, exclude=True)  # of the rule, which nothing but a bench's table shows
+    selector: str  # the selector's name; its section narrows the type to it
+    source: Source | None = Field(default=None, exclude=True)  # source of the rule, shown only in a bench's table
     warmup_steps: ClassVar[int | None]  # a key of the selectors that have a warm-up
-    ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, if it is no parameter
-    two_updates: ClassVar[bool] = False  # whether the rule is about a second update on the same rollouts
-    entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token; others have none
-    known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which generated problems alone have
+    ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, unless a parameter names it
+    two_updates: ClassVar[bool] = False  # whether the rule needs a second update on the same rollouts
+    entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token
+    known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which only generated problems have
     normaliser: Normaliser
-    group_size: Group | None = None  # in place of the recipe's, with as many rollouts a step
+    group_size: Group | None = None  # in place of the recipe's; the rollouts per step stay as many
     batch: Batch | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's
-    random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # chance of reward 1, in place of the verifier
+    random_reward: Annotated[float, Field(gt=0, lt=1)] | None = None  # the chance of reward 1, in place of the verifier
     surrogate: Surrogate | None = Field(default=None, exclude_if=is_absent)  # absent: the recipe's clipped ratio
-    advantage: Literal["reward"] | None = Field(default=None, exclude_if=is_absent)  # 2 R - 1; absent: GRPO's by group
-    control: Control | None = Field(default=None, exclude_if=is_absent)  # of its weights; absent: the rule itself
-    replica: Steps | None = None  # a repetition: 0 with the same random numbers, any other with its own
-    ablation: Variation | None = None  # a file states it by `of`
+    advantage: Literal["reward"] | None = Field(default=None, exclude_if=is_absent)  # 2 R - 1; absent: GRPO's
+    control: Control | None = Field(default=None, exclude_if=is_absent)  # replaces the rule's weights; absent: none
+    replica: Steps | None = None  # a repeated training: 0 with the same random numbers, any other number with its own
+    ablation: Variation | None = None  # a file states it as `of`
 
     @property
     def warmup(self) -> int | None:
-        """Optimiser steps that train every token before the mask is on; None where a study has to say it."""
+        """Optimiser steps that train every token before the mask is on; None where the study has to state them."""
         return getattr(self, "warmup_steps", 0)
 
     def parameters(self) -> dict[str, Any]:
-        """The keyword arguments of the selection rule: what its section states beside what every variant does."""
+        """The keyword arguments of the selection rule: the keys of its section, without those of every variant."""
         return {key: getattr(self, key) for key in type(self).model_fields if key not in Method.model_fields}
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
-        """The percent of the tokens that such a rule keeps by its own parameter, from what a variant states.
+        """The percent of the tokens that the rule keeps, from the parameters that a variant states.
 
-        None of a rule that has no such parameter.
+        None for a rule without such a parameter.
         """
         return None
 
     def recipe(self, training: Training) -> Training:
-        """A recipe as this variant changes it: its own batch, its own group size with as many rollouts a step."""
+        """A recipe with this variant's changes: its own batch, its own group size with as many rollouts per step."""
         if self.batch is not None:
             own = self.batch
             sizes = {"prompts_per_step": own.prompts_per_step, "steps": own.steps, "lr_warmup_steps": own.warmup_steps}
@@ -285,10 +284,10 @@ class Method(Section):
         return training
 
     def rule(self) -> list[Any]:
-        """What says how tokens are weighed, as JSON-able values."""
+        """Everything that determines the weights of tokens, as JSON-able values."""
         stated = [self.selector, {key: str(value) for key, value in self.parameters().items()}]
         return stated if self.control is None else [*stated, self.control]
 
     def settings(self) -> dict[str, Any]:
-        """All that determines a training, as JSON-able values: not what it is compared with."""
+        """Everything that determines a training, as JSON-able values, without the variant that it is compared with."""
         return self.model_dump(mode="json", exclude={"ablation"})

@@ -1,4 +1,4 @@
-"""Mistakes of the configuration, each in one line: file, key, value, what is allowed."""
+"""Mistakes in the configuration, one line each: file, key, value, what is allowed."""
 
 import os
 from collections import Counter
@@ -11,39 +11,39 @@ from pydantic.fields import FieldInfo
 
 from ict_core.errors import UserError
 
-_MOST, _LONGEST = 50, 3000  # lines, and letters of one
+_MOST, _LONGEST = 50, 3000  # the maximum number of lines, and of characters in a line
 
 
 class Fault(NamedTuple):
-    """A key, dotted, and the rest of the sentence about it."""
+    """A dotted key and the text of the message about it."""
 
     key: str
     text: str
 
 
 def refused(key: str, value: object, allowed: str) -> Fault:
-    """That a value is not allowed."""
+    """The fault that a value is not allowed."""
     return Fault(key, f"{show_value(value)} is not allowed; allowed: {allowed}")
 
 
 def repeated(key: str, values: Sequence[object]) -> Iterator[Fault]:
-    """That an entry of a list stands twice in it, if one does."""
+    """The fault that a list has an entry more than once, if it has one."""
     twice = [str(value) for value, times in Counter(values).items() if times > 1]
     if twice:
         yield refused(key, list(values), f"each entry once ({', '.join(twice)} stands twice)")
 
 
 class Mistakes:
-    """Gathers problems, so that a user reads all of them at once, or the first :data:`_MOST`."""
+    """Collects problems, so that a user reads all of them at once, or the first :data:`_MOST`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def add(self, file: Path, key: str, text: str) -> None:
         """Note a problem of one key of one file, in one line."""
-        told = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())[:_LONGEST]
-        line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in told)
-        if line not in self.lines:  # a file is read again for each variant of it
+        message = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())[:_LONGEST]
+        line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in message)
+        if line not in self.lines:  # a file is read again for each variant that varies it
             self.lines.append(line)
         if len(self.lines) == _MOST:
             self.raise_if_any()
@@ -58,15 +58,15 @@ class Mistakes:
         self.add(file, *refused(key, value, allowed))
 
     def raise_if_any(self) -> None:
-        """Raise a UserError with all that was noted, one line a problem, if there is any."""
+        """Raise a UserError with all noted problems, one line each, if there are any."""
         if self.lines:
             raise UserError("\n".join(self.lines))
 
 
 def shown(path: Path) -> str:
-    """A path as a user would type it from here."""
-    whole = Path(os.path.abspath(path))  # noqa: PTH100 - unlike resolve(), it keeps the names of links
-    return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else path)
+    """A path as a user would type it from the working directory."""
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - unlike resolve(), it keeps the names of links
+    return str(absolute.relative_to(Path.cwd()) if absolute.is_relative_to(Path.cwd()) else path)
 
 
 def show_value(value: object) -> str:
@@ -81,28 +81,28 @@ def key_path(loc: Sequence[int | str]) -> str:
 
 
 def one_of(words: Iterable[str]) -> str:
-    """The known words."""
+    """The allowed words, as a message lists them."""
     return f"allowed: {', '.join(sorted(words)) or 'none (there is no file)'}"
 
 
 def faults_of(error: ValidationError, schema: Any) -> Iterator[Fault]:
-    """What pydantic found wrong with a value of the type `schema`, each under its dotted key."""
+    """The faults that pydantic found in a value of the type `schema`, each under its dotted key."""
     for detail in error.errors():
         kind, value, context = detail["type"], detail["input"], detail.get("ctx", {})
         place, sections, field = _follow(schema, detail["loc"])
         if kind == "faults":
             yield from (Fault(key_path([*place, key]), text) for key, text in context["faults"])
         elif kind.startswith("union_tag"):
-            named = context["discriminator"].strip("'")
-            tags = ", ".join(get_args(section.model_fields[named].annotation)[0] for section in sections)
-            key = key_path([*place, named])
+            field_name = context["discriminator"].strip("'")
+            tags = ", ".join(get_args(section.model_fields[field_name].annotation)[0] for section in sections)
+            key = key_path([*place, field_name])
             yield refused(key, context["tag"], tags) if "tag" in context else Fault(key, f"missing; allowed: {tags}")
         elif kind == "extra_forbidden":
             text = f"unknown key (its value: {show_value(value)}); {one_of(sections[0].model_fields)}"
             yield Fault(key_path(place), text)
         elif kind == "missing":
             yield Fault(key_path(place), f"missing; allowed: {(field and field.description) or 'see docs/keys.md'}")
-        elif kind != "too_short" or not value:  # pydantic also calls a list short whose items were refused
+        elif kind != "too_short" or not value:  # a list with refused items is too short for pydantic too
             allowed = (field and field.description) or detail["msg"].removeprefix("Input should be ")
             yield refused(key_path(place), value, allowed)
 
@@ -111,9 +111,7 @@ Place = list[int | str]
 
 
 def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Place, list[type[BaseModel]], FieldInfo | None]:
-    """A place of pydantic's without the tags of unions; the sections that may stand there, or that it lies in if it is
-    none; and its field, if it is one.
-    """
+    """Pydantic's location without tags of unions, the sections allowed there (else around it), its field, if any."""
     place: Place = []
     sections, field = _sections(schema), None
     for part in loc:
@@ -122,9 +120,9 @@ def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Place, list[type[Bas
             field = None
         elif len(sections) > 1:  # a tag of a union
             sections = [
-                one for one in sections if any(part in get_args(f.annotation) for f in one.model_fields.values())
+                kind for kind in sections if any(part in get_args(f.annotation) for f in kind.model_fields.values())
             ]
-        elif part != "[key]":  # pydantic's, of the key before it
+        elif part != "[key]":  # with which pydantic marks the part before it as a key
             place.append(part)
             field = sections[0].model_fields.get(part) if sections else None
             sections = (field and _sections(field.annotation)) or sections
@@ -132,7 +130,7 @@ def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Place, list[type[Bas
 
 
 def _sections(kind: Any) -> list[type[BaseModel]]:
-    """The sections that a type names."""
+    """The section classes in a type."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
     return [section for part in get_args(kind) for section in _sections(part)]

@@ -1,4 +1,4 @@
-"""What every section of the configuration shares, and how one is read from a YAML file."""
+"""The base class of the configuration's sections, and how a section is read from a YAML file."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ Weight = Annotated[float, Field(gt=0, le=1000)]
 
 
 def is_absent(value: object) -> bool:
-    """Of a key that came later than stored runs (``exclude_if``): without it, a section is written as it was before."""
+    """For ``exclude_if`` of keys that are newer than stored runs: without the key, a section is dumped as before it."""
     return value is None
 
 
@@ -33,13 +33,13 @@ class Section(BaseModel):
     """A frozen mapping that refuses unknown keys and never converts a value's type.
 
     No key has a default unless its absence means something: an assumption is written down in a YAML file.
-    A field's description, where it has one, says what is allowed in the words of an error message.
+    A field's description, if it has one, says what is allowed, as error messages quote it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     def faults(self) -> Iterator[Fault]:
-        """What is wrong between the values of this section, each of which is allowed by itself."""
+        """The faults in the combination of this section's values, each of which is allowed by itself."""
         yield from ()
 
     @model_validator(mode="after")
@@ -50,7 +50,7 @@ class Section(BaseModel):
         return self
 
     def changed(self, **values: Any) -> Self:
-        """The section with other values, checked as a whole."""
+        """A copy of the section with other values, checked as a whole."""
         return type(self)(**{**dict(self), **values})
 
     def dump(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def load_section(file: Path, schema: Any) -> Any:
     """A YAML file's content as an instance of `schema`.
 
     Raises:
-        UserError: it is missing or wrong; one line a problem, with file, key, value and what is allowed.
+        UserError: the file is missing or wrong; one line for each problem, with file, key, value and what is allowed.
     """
     mistakes = Mistakes()
     section = read_section(file, schema, mistakes)
@@ -77,8 +77,8 @@ def read_section(file: Path, schema: Any, mistakes: Mistakes) -> Any:
 
 
 def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> Any:
-    """A file's content, which was read, as :func:`read_section` gives it."""
-    try:  # through JSON: its strict mode knows lists and numbers but converts no text
+    """The content of a file, already read, as an instance of `schema`; None where a problem was noted."""
+    try:  # through JSON: strict mode then takes lists and numbers, but converts no text
         return TypeAdapter(schema).validate_json(json.dumps(content))
     except ValidationError as error:
         mistakes.add_all(file, faults_of(error, schema))
@@ -86,7 +86,7 @@ def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> 
 
 
 def read_yaml(file: Path, mistakes: Mistakes) -> Any:
-    """The content of a YAML file, {} of an empty one; None where a problem was noted, such as a key twice."""
+    """The content of a YAML file, {} if it is empty; None where a problem was noted, such as a repeated key."""
     try:
         content = read_plain(file)
         return {} if content is None else content

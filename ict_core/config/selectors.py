@@ -1,6 +1,6 @@
 """`configs/methods/<variant>.yaml`: a token selector with its parameters, and what else a variant changes.
 
-Every section here that states its `selector` is one of those that a file of methods may hold; nothing else names it.
+A file of methods may use every section here that states its `selector`; there is no other list of the sections.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,8 +27,8 @@ class Percent(Method):
         return Fraction(self.percent) / 100
 
     def parameters(self) -> dict[str, Any]:
-        own = super().parameters()
-        return {"fraction": self.fraction, **{key: value for key, value in own.items() if key != "percent"}}
+        stated = super().parameters()
+        return {"fraction": self.fraction, **{key: value for key, value in stated.items() if key != "percent"}}
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
@@ -37,14 +37,14 @@ class Percent(Method):
 
 
 def selector_sections() -> dict[str, type[Method]]:
-    """The sections here that state a selector, by it."""
+    """The sections of this module that state a selector, by its name."""
     sections = [kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, Method)]
-    stated = {kind: get_args(kind.model_fields["selector"].annotation) for kind in sections}  # () where it is any text
+    stated = {kind: get_args(kind.model_fields["selector"].annotation) for kind in sections}  # () if any text
     return {names[0]: kind for kind, names in stated.items() if names}
 
 
 def method_schema() -> Any:
-    """The type of a file of `configs/methods`: any of the sections here, told apart by `selector`."""
+    """The type of a file of `configs/methods`: any of the sections here, distinguished by `selector`."""
     return Annotated[Union[tuple(selector_sections().values())], Field(discriminator="selector")]  # noqa: UP007
 
 
@@ -55,7 +55,7 @@ class Grpo(Method):
     entropy_bonus: EntropyBonus | None = Field(default=None, exclude_if=is_absent)  # type: ignore[misc]  # absent: none
 
     def parameters(self) -> dict[str, Any]:
-        return {}  # the bonus is no part of the rule
+        return {}  # the bonus is not part of the rule
 
 
 class HighEntropy(Percent):
@@ -76,18 +76,20 @@ class Stapo(Method):
 class TopScore(Percent):
     """The `percent` of the tokens that score highest, or with `keep: rest` all the others.
 
-    ICT scores by js at the reference position within its sequence; its ablations change one of these.
+    ICT has the score js, the reference position and the scope sequence; its ablations change one of these. In the scope
+    padded a sequence's padding takes part, with the score 0. The threshold ties keeps all tokens at or above the lowest
+    score of the `percent`; percentile keeps those at or above the `percent`-th percentile of the scores.
     """
 
     selector: Literal["top-score"]
     score: Literal["js", "kl", "tv", "wasserstein", "h1", "h2", "surprise", "random"]
-    reference: Literal[  # of a divergence
+    reference: Literal[  # the distribution from which a divergence is measured
         "position", "position-zeros", "position-uniform", "leave-one-out", "sequence", "group"
     ] = "position"  # fmt: skip
-    # among whose tokens the `percent` are the highest; padded: the sequence's and its padding's, which score 0
-    scope: Literal["sequence", "padded", "group", "batch"] = "sequence"
-    # those at or above the lowest of the `percent`, or above the `percent`-th percentile; absent: exactly so many
-    threshold: Literal["ties", "percentile"] | None = Field(default=None, exclude_if=is_absent)
+    scope: Literal["sequence", "padded", "group", "batch"] = "sequence"  # the tokens that are ranked together
+    threshold: Literal["ties", "percentile"] | None = Field(  # ties: equal scores too; percentile: formula as written
+        default=None, exclude_if=is_absent
+    )
     keep: Literal["top", "rest"] = "top"
     warmup_steps: Steps | None = None  # type: ignore[misc]  # absent: the study's
 
@@ -104,14 +106,14 @@ class TopScore(Percent):
 
 
 class Gmts(Percent):
-    """The `percent` of the tokens with the largest H1 |A|, as the paper or as its authors' code ranks them."""
+    """The `percent` of the tokens with the largest H1 |A|, ranked as in the paper or as in its authors' code."""
 
     selector: Literal["gmts"]
     form: Literal["paper", "code"]
 
 
 class Sign(Method):
-    """Tokens of right and of wrong answers with weights of their own."""
+    """Every token, with one weight in right answers and another in wrong answers."""
 
     selector: Literal["sign"]
     positive: float = Field(ge=0, le=1000)
@@ -123,7 +125,7 @@ class Sign(Method):
 
 
 class ClipCov(Method):
-    """All but a small share of the tokens, drawn among those whose covariance of ln p and A lies in an interval."""
+    """All but a small share of the tokens, which is drawn from those with a covariance of ln p and A in an interval."""
 
     selector: Literal["clip-cov"]
     share: float = Field(gt=0, lt=1)  # of all response tokens
@@ -136,7 +138,7 @@ class ClipCov(Method):
 
 
 class Rsi(Method):
-    """The tokens whose surprisal over their entropy lies in an interval."""
+    """The tokens whose surprisal divided by their entropy is in an interval."""
 
     selector: Literal["rsi"]
     low: float = Field(ge=0, le=1e6)
@@ -152,30 +154,30 @@ class Mastered(Method):
 
     selector: Literal["mastered"]
     tau: float = Field(gt=0, lt=1)
-    target_entropy: Weight | None = None  # nats; absent: whatever the entropy
+    target_entropy: Weight | None = None  # nats; absent: at any entropy
 
 
 class Conflict(Method):
-    """What right and wrong answers of a group begin or end with alike: for the right ones alone, and more."""
+    """Every token, but where right and wrong answers of a group begin or end alike: `positive` if right, 0 if wrong."""
 
     selector: Literal["conflict"]
     positive: Weight  # weight of a conflict token of a right answer
 
 
 class HorvitzThompson(Method):
-    """Tokens drawn at random, each weighed by one over its probability."""
+    """Tokens drawn at random, each weighted by one over its probability of being drawn."""
 
     selector: Literal["horvitz-thompson"]
     probability: float = Field(gt=0, le=1)
 
 
 class Quadrant(Method):
-    """The tokens of one sign of the advantage, of high or of low entropy."""
+    """The tokens with one sign of the advantage and with high or low entropy."""
 
     selector: Literal["quadrant"]
     sign: Literal["positive", "negative"]
     entropy: Literal["high", "low"]
-    quantile: float = Field(gt=0, lt=1)  # of H1 over the batch, from which on it is high
+    quantile: float = Field(gt=0, lt=1)  # of H1 over the batch; at or above it the entropy is high
 
 
 class AdvantageReweighting(Method):
@@ -194,27 +196,27 @@ class Lopti(Method):
 
 
 class OracleDecisions(Method):
-    """The tokens that decide whether a response is right, told by the true steps of generated problems."""
+    """The tokens that decide whether a response is right, by the true steps of generated problems."""
 
     selector: Literal["oracle-decisions"]
     known_steps: ClassVar[bool] = True
 
 
 class Stare(Percent):
-    """Every token, the most surprising `percent` of right and of wrong answers with other weights."""
+    """Every token; the most surprising `percent` of right and wrong answers are weighted `positive` and `negative`."""
 
     selector: Literal["stare"]
     positive: Weight
     negative: Weight
-    target_entropy: Weight | None = None  # nats; absent: whatever the entropy
+    target_entropy: Weight | None = None  # nats; absent: at any entropy
 
     @classmethod
     def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
-        return None  # it keeps every token, `percent` of them with another weight
+        return None  # it keeps every token; `percent` of them have another weight
 
 
 class EntropyAdvantage(Method):
-    """Every token, its advantage raised by a bounded share of its entropy."""
+    """Every token; its advantage is raised by a bounded share of its entropy."""
 
     selector: Literal["entropy-advantage"]
     alpha: Weight
@@ -222,15 +224,15 @@ class EntropyAdvantage(Method):
 
 
 class Steer(Method):
-    """Every token, with less weight the more its update would change the entropy."""
+    """Every token, with a lower weight the more its update would change the entropy."""
 
     selector: Literal["steer"]
     form: Literal["exponential", "linear"]
     lowest: float = Field(gt=0, lt=1)
-    highest: float = Field(ge=1, le=1000)  # of the linear form
+    highest: float = Field(ge=1, le=1000)  # only in the linear form
 
 
 class CovarianceWeight(Method):
-    """Every token, with less weight the further its covariance of ln p and A lies from zero."""
+    """Every token, with a lower weight the further its covariance of ln p and A is from zero."""
 
     selector: Literal["covariance-weight"]

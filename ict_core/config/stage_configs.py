@@ -1,4 +1,4 @@
-"""What determines each stage's outputs beside its input files: the section of a study that its manifest states."""
+"""Everything but input files that determines a stage's outputs: the part of the study that its manifest states."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -9,18 +9,18 @@ from ict_core.config.study_file import Cell
 if TYPE_CHECKING:
     from ict_core.config.study import Study
 
-# what a model's file states beside what determines its weights, and beside what determines its training
+# keys of a model's file that do not determine its weights, and keys that do not determine its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
 
 
 def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[str, Any]:
-    """All that determines one stage's outputs beside its input files, as JSON-able values.
+    """Everything but input files that determines one stage's outputs, as JSON-able values.
 
     Args:
-        cell: for `train` a trained cell, for `generate` also, and for `base` and `supervised_start` only, one of
-            `Study.base_cells`.
+        cell: for `train` a trained cell; for `generate` a trained cell or one of `Study.base_cells`; for `base`,
+            `supervised_start` and `within_reach` one of `Study.base_cells`.
     """
     if stage in _OF_CELL:
         if cell is None:
@@ -32,25 +32,25 @@ def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[s
 
 
 def stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
-    """A model's name and some of what its file states, chosen as by `model_dump`."""
+    """A model's name and some keys of its file, chosen by the arguments of `model_dump`."""
     return {"name": name, **model.model_dump(mode="json", **fields)}
 
 
 def train_data(study: "Study") -> dict[str, Any]:
-    """Without where rows are read from, as hub and mirror give the same, and the evaluation problems, an input."""
+    """The training data, without its origin (hub and mirror give the same) and the evaluation problems (an input)."""
     generated = {"seed": study.data.seed, "train_problems": study.data.train_problems}
     sets = {name: train_set.dump() for name, train_set in study.train_sets.items()}
     return {**generated, "train_sets": sets} if sets else generated
 
 
 def _training_told(study: "Study") -> dict[str, Any]:
-    told = study.training.dump()
-    return told | {"rollouts": told["rollouts"] | {"server": None}} if told.get("rollouts") else told
+    training = study.training.dump()
+    return training | {"rollouts": training["rollouts"] | {"server": None}} if training.get("rollouts") else training
 
 
 def _base(study: "Study", cell: Cell) -> dict[str, Any]:
     model = {"model": stated(cell.model, study.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
-    made_here = isinstance(study.models[cell.model], ScratchModel)  # a fetched one's bytes depend on no numerics
+    made_here = isinstance(study.models[cell.model], ScratchModel)  # the bytes of a fetched model depend on no numerics
     return model | {"numerics": study.numerics} if made_here else model
 
 
@@ -63,8 +63,8 @@ def _supervised_start(study: "Study", cell: Cell) -> dict[str, Any]:
 
 
 def _within_reach(study: "Study", cell: Cell) -> dict[str, Any]:
-    sampled = {key: study.training.dump()[key] for key in ("temperature", "max_new_tokens")}
-    return _generate(study, cell) | reach(study) | {"training": sampled}
+    sampling = {key: study.training.dump()[key] for key in ("temperature", "max_new_tokens")}
+    return _generate(study, cell) | reach(study) | {"training": sampling}
 
 
 def reach(study: "Study") -> dict[str, Any]:
@@ -101,7 +101,7 @@ def _read_tokens(study: "Study") -> dict[str, Any]:
 
 
 def _evidence(study: "Study") -> dict[str, Any]:
-    """All of it, as the evidence shows what was run, but for folders and addresses of one machine."""
+    """The whole study, as the evidence shows what was run, but without the folders and addresses of one machine."""
     return {
         "study": study.name,
         **{key: getattr(study, key) for key in ("note", "scale", "numerics")},
@@ -111,7 +111,7 @@ def _evidence(study: "Study") -> dict[str, Any]:
         "models": {name: model.model_dump(mode="json", exclude={"path"}) for name, model in study.models.items()},
         "methods": {name: method.dump() for name, method in study.methods.items()},
         "arms": study.arms(),
-        "benchmarks": [b.dump() | {"problems": b.drawn} for b in study.benchmarks.values()],  # their order counts
+        "benchmarks": [b.dump() | {"problems": b.drawn} for b in study.benchmarks.values()],  # their order matters
         "train_sets": [train_set.dump() for train_set in study.train_sets.values()],
         "grid": [block.dump() for block in study.grid],
         "baselines": list(study.baselines),
@@ -126,7 +126,7 @@ def _evidence(study: "Study") -> dict[str, Any]:
 
 
 def _sources(study: "Study") -> dict[str, Any]:
-    """Of a bench of published rules, those with a control, what each variant was written from; else nothing."""
+    """In a bench of published rules (rules with a control): the source of each variant. Otherwise empty."""
     controlled = {m.source for m in study.methods.values() if m.control}
     sources = {variant: method.source for variant, method in study.methods.items() if method.source}
     return {"sources": sources} if controlled - {None, "ours"} else {}

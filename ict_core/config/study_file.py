@@ -1,4 +1,4 @@
-"""`configs/studies/<study>.yaml` as it is written."""
+"""The content of `configs/studies/<study>.yaml`, as it is written."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal, NamedTuple
@@ -12,8 +12,8 @@ from ict_core.config.tuning import Tuning
 from ict_core.process.numerics import Numerics
 from ict_core.store.layout import allowed_instead, cell_folder
 
-_MOST_TRAININGS = 10_000  # of which a dry run takes minutes
-_LARGEST_K = 4  # of the tables
+_MOST_TRAININGS = 10_000  # a dry run of so many takes minutes
+_LARGEST_K = 4  # the largest k of pass@k in the tables
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
 Pair = Annotated[int, Field(ge=2, le=10_000)]
@@ -21,28 +21,28 @@ Points = Annotated[float, Field(ge=0, lt=100)]
 
 
 class WithinReach(Section):
-    """Which training problems are trained on: those that the base model answers right at times, and not always.
+    """Train only on problems that the base model answers right in some of its samples, but not in all.
 
-    Of the others every rollout of a group has one reward, so no advantage differs from 0.
+    For the other problems all rollouts of a group tend to have the same reward, so that all advantages are 0.
     """
 
-    samples: Pair  # answers of each problem, by the evaluation's engine at the training's temperature
-    problems: Count | None = None  # that are asked, drawn by `data.seed`; absent: all
+    samples: Pair  # answers to each problem, by the evaluation's engine at the training's temperature
+    problems: Count | None = None  # how many problems are answered, drawn by `data.seed`; absent: all
 
 
 class Data(Section):
     """The problems that a study generates or reads."""
 
     seed: Seed
-    train_problems: Count | None = None  # to generate, or to draw from the training sets; absent: all of these
+    train_problems: Count | None = None  # number to generate, or to draw from `train_sets`; absent: all of these
     train_sets: tuple[Name, ...] | None = Field(
         default=None,
         min_length=1,
         description="a list of one or more names of files in configs/data (absent: generated problems)",
     )
-    within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all of them are trained on
-    problems_per_benchmark: Few | None = None  # in place of each benchmark's own number; a published set has its rows
-    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # single benchmarks', in its place
+    within_reach: WithinReach | None = Field(default=None, exclude_if=is_absent)  # absent: all are trained on
+    problems_per_benchmark: Few | None = None  # in place of each benchmark's own number; at most its rows
+    problems_of: dict[Name, Few] | None = Field(default=None, exclude_if=is_absent)  # by benchmark, in its place
     mirror: str | None = Field(
         default=None,
         min_length=1,
@@ -59,8 +59,8 @@ class Evaluation(Section):
     """How the trained models answer the benchmarks."""
 
     engine: Literal["vllm", "transformers"]
-    samples: Few  # completions a problem
-    samples_of: dict[Name, Few] | None = None  # of single benchmarks, in place of `samples`
+    samples: Few  # completions per problem
+    samples_of: dict[Name, Few] | None = None  # by benchmark, in place of `samples`
     temperature: Temperature
     top_p: float = Field(gt=0, le=1)
     max_new_tokens: Count
@@ -72,15 +72,15 @@ class Evaluation(Section):
 
 
 class LearningCurve(Section):
-    """Accuracy on the same held-out problems while every evaluated cell trains, at step 0 and from there on.
+    """Accuracy on the same held-out problems during the training of every evaluated cell, from step 0 on.
 
-    The training's own sampler answers, with random numbers of its own: no training depends on it.
+    The training's own sampler answers, with separate random numbers, so that no training depends on it.
     """
 
     every: Count  # optimiser steps between two points
-    problems: int = Field(ge=1, le=100)  # of all benchmarks together, drawn by `data.seed`
-    samples: Few  # answers of each problem
-    benchmarks: tuple[Name, ...] | None = Field(  # of the study, whose problems are drawn; absent: all
+    problems: int = Field(ge=1, le=100)  # number of problems, over all benchmarks, drawn by `data.seed`
+    samples: Few  # answers to each problem
+    benchmarks: tuple[Name, ...] | None = Field(  # benchmarks of the study from which problems are drawn; absent: all
         default=None, min_length=1, description="a list of one or more of the study's benchmarks"
     )
 
@@ -89,16 +89,16 @@ class LearningCurve(Section):
 
 
 class Grading(Section):
-    """What one answer may cost the grader."""
+    """The limits on the grading of one answer."""
 
     seconds: float = Field(ge=0.1, le=3600)
     memory_mib: int = Field(ge=256, le=2**20)
 
 
 class JobHours(Section):
-    """The limits that a cluster's scheduler is given for one job, in place of those of the models' files.
+    """Time limits of one job, hours, for a cluster's scheduler, in place of those in the models' files.
 
-    The recipe of a study may be much shorter than the one that a model's limits allow.
+    A study's recipe may be much shorter than a model's limits allow.
     """
 
     train: Hours
@@ -114,42 +114,42 @@ class Cell(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """Its place in a study's results."""
+        """Its folder in a study's results."""
         return cell_folder(*self)
 
 
 class Validity(Section):
-    """The gates that say whether the study can tell, declared before the runs: their arms and bounds.
+    """The gates that show whether the study can tell rules apart, declared before the runs: their arms and bounds.
 
-    None of the arms is a rule under test. Points are percent points. A gate whose arms no model ran is not measured.
+    No arm is a rule under test. Points are percent points. A gate is not measured if no model ran its arms.
     """
 
     baseline: Name  # the method that trains every token
-    replica: Name  # the same with other random numbers
-    random: Name  # tokens at random
+    replica: Name  # the same method with other random numbers
+    random: Name  # a rule that keeps tokens at random
     oracle: Name  # a rule that must win if selection can matter
-    oracle_control: Name  # as many tokens at random
-    gain_points: Points  # pass@1 of the baseline less its base model's: at least
-    gain_lower_points: Points  # and the lower limit of its interval above
+    oracle_control: Name  # as many tokens as the oracle keeps, at random
+    gain_points: Points  # lowest gain of the baseline over its base model, in pass@1
+    gain_lower_points: Points  # the lower limit of that gain's interval is above this
     ceiling_percent: Annotated[float, Field(gt=0, le=100)]  # the highest pass@1 that a model could reach
-    below_ceiling_points: Points  # pass@1 of the baseline lies at least so far below it
-    kept_share: Annotated[float, Field(ge=0, le=1)]  # of the baseline's gain that random tokens keep: at least
-    kept_share_lower: Annotated[float, Field(ge=0, le=1)]  # and the lower limit of its interval above
-    compared: Literal["pass@1", "pass@4"]  # of replica and oracle, the metric in which rules are compared
-    headroom_points: Points | None = Field(default=None, exclude_if=is_absent)  # in pass@4, on every set of the average
+    below_ceiling_points: Points  # pass@1 of the baseline is at least this far below `ceiling_percent`
+    kept_share: Annotated[float, Field(ge=0, le=1)]  # lowest share of the baseline's gain that `random` keeps
+    kept_share_lower: Annotated[float, Field(ge=0, le=1)]  # the lower limit of that share's interval is above this
+    compared: Literal["pass@1", "pass@4"]  # metric for replica and oracle, in which rules are compared
+    headroom_points: Points | None = Field(default=None, exclude_if=is_absent)  # least pass@4 headroom of averaged sets
 
     def arms(self) -> dict[str, str]:
-        """Its methods by key."""
+        """The methods of the gates, by key."""
         return {key: getattr(self, key) for key in ("baseline", "replica", "random", "oracle", "oracle_control")}
 
     def faults(self) -> Iterator[Fault]:
         for key, other in (("replica", "baseline"), ("random", "baseline"), ("oracle_control", "oracle")):
             if (arm := getattr(self, key)) == getattr(self, other):
                 yield refused(key, arm, f"another method than that of {other}")
-        for key, of in (("gain_lower_points", "gain_points"), ("kept_share_lower", "kept_share")):
-            lower, bound = getattr(self, key), getattr(self, of)
+        for key, upper in (("gain_lower_points", "gain_points"), ("kept_share_lower", "kept_share")):
+            lower, bound = getattr(self, key), getattr(self, upper)
             if lower > bound:
-                yield refused(key, lower, f"at most {of}, {bound:g}")
+                yield refused(key, lower, f"at most {upper}, {bound:g}")
         if self.below_ceiling_points >= self.ceiling_percent:
             allowed = f"less than ceiling_percent, {self.ceiling_percent:g}"
             yield refused("below_ceiling_points", self.below_ceiling_points, allowed)
@@ -158,17 +158,17 @@ class Validity(Section):
 class EvidenceBounds(Section):
     """What counts as a difference worth finding, declared before the runs."""
 
-    margin_points: float = Field(gt=0, lt=100)  # percent points: closer than this is equivalent
-    power: float = Field(gt=0.5, lt=1)  # of the smallest detectable difference and of the seeds needed
-    validity: Validity | None = Field(default=None, exclude_if=is_absent)  # absent: whether it can tell is not asked
+    margin_points: float = Field(gt=0, lt=100)  # percent points; arms that are closer than this are equivalent
+    power: float = Field(gt=0.5, lt=1)  # for the smallest detectable difference and the seeds needed
+    validity: Validity | None = Field(default=None, exclude_if=is_absent)  # absent: no gates
 
 
 class TokenStudy(Section):
     """How the rules are compared on the untrained models' tokens (`snakemake token_study`)."""
 
-    gradient_prompts: Count  # prompts with right and wrong answers whose gradients are taken: a backward pass a rule
-    with_advantage: bool = False  # read these prompts alone, as on others no token has an advantage
-    trained: tuple[Name, ...] | None = Field(default=None, exclude_if=is_absent)  # variants that `readings` reads too
+    gradient_prompts: Count  # prompts with right and wrong answers to take gradients of: a backward pass per rule
+    with_advantage: bool = False  # read only prompts with right and wrong answers; others have no advantage
+    trained: tuple[Name, ...] | None = Field(default=None, exclude_if=is_absent)  # variants read by `readings` too
 
 
 class Block(Section):
@@ -185,18 +185,18 @@ class Block(Section):
             yield from repeated(key, getattr(self, key))
 
     def cells(self) -> list[Cell]:
-        """Its cells, in the order in which it names them."""
+        """The cells of the block, in its order."""
         return [Cell(model, variant, seed) for model in self.models for variant in self.methods for seed in self.seeds]
 
 
 class StudyFile(Section):
-    """A study as it is written: with the names of the other files."""
+    """A study as it is written, with the names of its other files."""
 
     study: Name
     note: str = Field(min_length=1)
     scale: Literal["mini", "paper"]  # recorded with the results; nothing depends on it
     training: Name
-    selection_warmup_steps: Steps | None = None  # of the methods that have one and do not say it
+    selection_warmup_steps: Steps | None = None  # for methods with a warm-up that do not state it
     data: Data
     benchmarks: tuple[Name, ...] = Field(min_length=1)
     evaluation: Evaluation
@@ -204,26 +204,25 @@ class StudyFile(Section):
     evidence: EvidenceBounds
     grid: tuple[Block, ...] = Field(min_length=1)
     baselines: tuple[Name, ...] = Field(min_length=1)
-    tuning: Tuning | None = None  # by which every variant's learning rate is chosen before it trains
-    rates_of: Name | None = None  # or a stored study that chose them; without both all train at the recipe's rate
+    tuning: Tuning | None = None  # how every variant's learning rate is chosen before it trains
+    rates_of: Name | None = None  # or a stored study that chose the rates; without both all train at the recipe's
     token_study: TokenStudy = TokenStudy(gradient_prompts=8)
     numerics: Numerics | None = None  # absent: portable, or native where a model states GPUs (or deterministic)
     learning_curve: LearningCurve | None = None  # absent: none
-    job_hours: JobHours | None = None  # absent: `hardware` of each model's file says it
-    rollouts_mib: Count | None = None  # keep all training rollouts, at most so many MiB a training; absent: none
-    trackers: tuple[Tracker, ...] = ()  # that trainings report to (TRL's `report_to`); absent: none
-    shown: tuple[Name, ...] | None = Field(  # variants in figures of one line each; absent: those that every model has
+    job_hours: JobHours | None = None  # absent: the limits in `hardware` of each model's file
+    rollouts_mib: Count | None = None  # keep all rollouts, up to this many MiB per training; absent: none are kept
+    trackers: tuple[Tracker, ...] = ()  # trackers that trainings report to (TRL's `report_to`); absent: none
+    shown: tuple[Name, ...] | None = Field(  # variants in figures with a line each; absent: those that every model has
         default=None, min_length=1, description="a list of one or more variants of the grid"
     )
-    beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts stand beside this one's
+    beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts are shown too
 
     def faults(self) -> Iterator[Fault]:
-        if (most := self.most_trainings()) > _MOST_TRAININGS:
-            yield Fault("grid", f"{most} trainings with those that tune; allowed: at most {_MOST_TRAININGS} in a study")
+        if (runs := self.most_trainings()) > _MOST_TRAININGS:
+            yield Fault("grid", f"{runs} trainings with those that tune; allowed: at most {_MOST_TRAININGS} in a study")
             return
         if allowed := allowed_instead(self.study):
             yield refused("study", self.study, allowed)
-        yield from repeated("beside", self.beside)
         if self.tuning is not None and self.rates_of is not None:
             yield refused("rates_of", self.rates_of, "absent, as the study has a tuning of its own")
         yield from repeated("benchmarks", self.benchmarks)
@@ -235,8 +234,8 @@ class StudyFile(Section):
                 allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
                 yield refused(f"evaluation.{key}", samples, allowed)
         numbers = {"evaluation.samples_of": self.evaluation.samples_of, "data.problems_of": self.data.problems_of}
-        for key, of in numbers.items():
-            for name in (of or {}).keys() - set(self.benchmarks):
+        for key, by_benchmark in numbers.items():
+            for name in (by_benchmark or {}).keys() - set(self.benchmarks):
                 yield Fault(f"{key}.{name}", f"no such benchmark; {one_of(self.benchmarks)}")
         for index, name in enumerate((self.learning_curve and self.learning_curve.benchmarks) or ()):
             if name not in self.benchmarks:
@@ -256,7 +255,7 @@ class StudyFile(Section):
                     yield Fault(f"{key}[{index}]", f"{variant!r} is not in the grid; {one_of(variants)}")
 
     def names(self) -> Iterator[tuple[str, str, str]]:
-        """Every other file that it names: its folder in `configs`, the key that names it, the name."""
+        """Every other file that the study names: its folder in `configs`, the key that names it, the name."""
         yield "training", "training", self.training
         for index, name in enumerate(self.benchmarks):
             yield "benchmarks", f"benchmarks[{index}]", name
@@ -278,7 +277,7 @@ class StudyFile(Section):
         return list(dict.fromkeys(variant for block in self.grid for variant in block.methods))
 
     def _repeated_cells(self) -> Iterator[Fault]:
-        blocks: dict[Cell, int] = {}  # the first with each cell
+        blocks: dict[Cell, int] = {}  # the first block with each cell
         for index, block in enumerate(self.grid):
             again = [cell for cell in block.cells() if blocks.setdefault(cell, index) != index]
             if again:
@@ -287,7 +286,7 @@ class StudyFile(Section):
                 yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
 
     def _seeds_that_tune_and_evaluate(self) -> Iterator[Fault]:
-        """No seed tunes and evaluates, and so no generated base model does."""
+        """Check that no seed both tunes and evaluates, so that no generated base model does."""
         evaluated = {seed for block in self.grid for seed in block.seeds}
         for index, seed in enumerate(self.tuning.seeds if self.tuning else ()):
             if seed in evaluated:
@@ -300,7 +299,7 @@ class StudyFile(Section):
                 seeds.setdefault(cell.model, {}).setdefault(cell.variant, set()).add(cell.seed)
         for index, baseline in enumerate(self.baselines):
             for model, variants in seeds.items():
-                others = set().union(*(own for variant, own in variants.items() if variant != baseline))
+                others = set().union(*(run for variant, run in variants.items() if variant != baseline))
                 lacking = sorted(others - variants.get(baseline, set()))
                 if lacking:
                     text = (

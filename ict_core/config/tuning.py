@@ -13,21 +13,21 @@ from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.config.section import LEAST_RATE, MOST_RATE, Count, Rate, Section, Seed, is_absent
 
 Trial = tuple[float, int]  # a training that tunes: its learning rate and seed
-_MARK = "@"  # between a variant and a rate; no name of a file has it
+_MARK = "@"  # between a variant and a rate; no file name contains it
 
 
 class Tuning(Section):
-    """The budget of every variant, by the same rule for each: so many trainings, without an evaluation.
+    """The tuning budget, the same for every variant: a number of trainings without an evaluation.
 
-    A variant's own rate is that of the highest mean reward over the last quarter of the steps, over the `seeds`; of
-    equal ones that nearest to the recipe's, then the lower one.
+    A variant's rate is the one with the highest mean reward over the last quarter of the steps and over the `seeds`. A
+    tie goes to the rate nearest to the recipe's, then to the lower one.
     """
 
     rates: tuple[Rate, ...] = Field(min_length=1)  # learning rates, the lowest first
-    seeds: tuple[Seed, ...] = Field(min_length=1)  # that no cell of the grid has, nor a base model of the grid
-    steps: Count | None = Field(default=None, exclude_if=is_absent)  # of each, the recipe's first; absent: all of them
-    extend: bool = Field(default=False, exclude_if=operator.not_)  # two rates more beyond an edge that is the best
-    shared_rate: bool = Field(default=False, exclude_if=operator.not_)  # every cell once more, at the recipe's rate
+    seeds: tuple[Seed, ...] = Field(min_length=1)  # seeds that neither a cell nor a base model of the grid has
+    steps: Count | None = Field(default=None, exclude_if=is_absent)  # the first steps of the recipe; absent: all
+    extend: bool = Field(default=False, exclude_if=operator.not_)  # two more rates beyond an edge with the best rate
+    shared_rate: bool = Field(default=False, exclude_if=operator.not_)  # train each cell at the recipe's rate too
     halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on one seed, the best half on two, ...
 
     def faults(self) -> Iterator[Fault]:
@@ -48,7 +48,7 @@ class Tuning(Section):
 
     @property
     def seed_counts(self) -> tuple[int, ...]:
-        """On how many of the seeds rates are tried, one round after the other; with halving twice as many each time."""
+        """The number of seeds on which rates are tried in each round; with halving it doubles from round to round."""
         counts = [1] if self.halving else []
         while counts and 2 * counts[-1] < len(self.seeds):
             counts.append(2 * counts[-1])
@@ -56,12 +56,12 @@ class Tuning(Section):
 
     @property
     def rounds(self) -> int:
-        """After how many rounds of trainings the rate is chosen."""
+        """The number of rounds of trainings after which the rate is chosen."""
         return self.all_seeds_after + (self.extend and self.halving)
 
     @property
     def all_seeds_after(self) -> int:
-        """After how many rounds the best rates of the grid have been tried with all seeds."""
+        """The number of rounds after which the best rates of the grid have been tried with all seeds."""
         return self.extend + len(self.seed_counts)
 
     @property
@@ -70,7 +70,7 @@ class Tuning(Section):
         return self.seeds[: self.seed_counts[0]]
 
     def beyond(self) -> tuple[float, ...]:
-        """Two rates below the grid and two above it, in the grid's mean ratio, of two digits each."""
+        """Two rates below the grid and two above it, spaced by the grid's mean ratio, with two digits each."""
         low, high = self.rates[0], self.rates[-1]
         ratio = (high / low) ** (1 / (len(self.rates) - 1))
         return tuple(float(f"{rate:.2g}") for rate in (low / ratio**2, low / ratio, high * ratio, high * ratio**2))
@@ -85,17 +85,17 @@ class Tuning(Section):
         return [(rate, seed) for rate in rates for seed in self.seeds if (rate, seed) not in self.first()]
 
     def more(self, variants: int) -> str:
-        """How many trainings the later rounds of so many variants may ask for, in words; empty if none."""
+        """How many trainings the later rounds of `variants` variants may ask for, in words; empty if none."""
         extended = 2 if self.extend else 0
-        most, rates = extended * len(self.first_seeds), len(self.rates) + extended
+        total, rates = extended * len(self.first_seeds), len(self.rates) + extended
         for before, count in itertools.pairwise(self.seed_counts):
             rates = math.ceil(rates / 2)
-            most += rates * (count - before)
-        most += extended * len(self.seeds) * self.halving  # where the best lies at an edge only then
+            total += rates * (count - before)
+        total += extended * len(self.seeds) * self.halving  # if the best rate is at an edge only after all rounds
         why = ["two rates beyond an edge that is the best"] if self.extend else []
         why += ["the better half of the rates on more seeds, again and again"] if self.halving else []
-        told = f"at most {most} more trainings of each of {variants} methods to choose its learning rate"
-        return f"{told}: {', then '.join(why)}" if most else ""
+        text = f"at most {total} more trainings of each of {variants} methods to choose its learning rate"
+        return f"{text}: {', then '.join(why)}" if total else ""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ class StoredRates:
     content: dict[str, Any]  # as the stage `rates` writes it
 
     def choices(self, arms: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
-        """The choice of each of these (model, variant), as the stage that made it left it."""
-        of = self.content["arms"]
-        return [{"stage": "tune", "model": m, "variant": v, **of[f"{m}/{v}"]} for m, v in arms]
+        """The choice for each of these (model, variant) pairs, as the stage `tune` writes it."""
+        stored = self.content["arms"]
+        return [{"stage": "tune", "model": m, "variant": v, **stored[f"{m}/{v}"]} for m, v in arms]
 
     def tuned(self, model: str) -> set[str]:
         """The variants of a model that have a rate."""
@@ -117,15 +117,15 @@ class StoredRates:
         return {variant for name, variant in arms if name == model}
 
     def stated(self) -> dict[str, str]:
-        """What a manifest says of them."""
+        """What a manifest states about the rates."""
         return {"study": self.study, "sha256": self.sha256}
 
 
 def tuned_as(variant: str, varied: Mapping[str, Any], tuned: Container[str]) -> str:
-    """The variant whose tuning gives a variant its rate: itself, else the next tuned one of those that it varies.
+    """The variant whose tuning gives a variant its rate: itself, else the nearest tuned variant that it varies.
 
-    ``varied`` has what each variant is ``of``, and by which ``factor`` (None where it declares none), ``tuned`` those
-    that were tuned. A variant without any is its own.
+    ``varied`` has the ``of`` and the ``factor`` of each variant (None where it declares none). ``tuned`` has the tuned
+    variants. If none of them is tuned, the variant itself is returned.
     """
     name = variant
     while name not in tuned and name in varied and varied[name].factor is not None:
@@ -139,12 +139,12 @@ def at_rate(variant: str, rate: float) -> str:
 
 
 def unnamed(key: str, rate: float) -> Iterator[Fault]:
-    """That a learning rate is not the one that :func:`at_rate` writes, if it is not."""
+    """The fault that :func:`at_rate` does not write a learning rate exactly, if it does not."""
     if rate_of(at_rate("", rate))[1] != rate:
         yield refused(key, rate, "at most six digits, as folders are named by it")
 
 
 def rate_of(variant: str) -> tuple[str, float | None]:
-    """A variant's name without the learning rate, and that rate; None where the name has none."""
+    """A variant's name without the learning rate, and the rate; None if the name has no rate."""
     name, mark, rate = variant.partition(_MARK)
     return name, float(rate) if mark else None

@@ -1,6 +1,6 @@
 """The overlap of every evaluation set with the training data: which questions share words or shingles, and the counts.
 
-It warns and removes nothing. What it says of a question says nothing of what the base model saw before.
+It warns and removes nothing. Its results say nothing about what the base model saw before.
 """
 
 import json
@@ -20,9 +20,9 @@ from ict_core.grading.gold import LETTERS
 from ict_core.grading.pool import GradingPool
 from ict_core.store import records
 
-# Words of an n-gram, the fewest that a question must have for its n-gram to be looked for, as shorter ones collide by
-# chance, and the most training questions that an n-gram stands in unless it is boilerplate, which counts for nothing:
-# those of GPT-3's authors (Brown et al. 2020, arXiv:2005.14165, appendix C).
+# Words of an n-gram; the fewest words of a question for its n-gram to be searched for, as shorter ones match by chance;
+# the most training questions with an n-gram, as one in more of them is boilerplate. These are the values of GPT-3's
+# authors (Brown et al. 2020, arXiv:2005.14165, appendix C).
 NGRAM, SHORTEST, COMMON = 13, 8, 10
 SHINGLE = 5  # characters of a shingle
 SIMILAR = 0.8  # the Jaccard similarity from which two questions are near-duplicates (Lee et al. 2022, arXiv:2107.06499)
@@ -58,24 +58,24 @@ def _ngrams(sequence: Sequence[str], size: int) -> set[tuple[str, ...]]:
 def overlapping(questions: Sequence[str], training: Iterable[str]) -> list[bool | None]:
     """Whether each question shares an n-gram of :data:`NGRAM` words with a training question.
 
-    A question of fewer words is one n-gram, the whole of it; with fewer than :data:`SHORTEST` it is not looked for
-    (None). An n-gram in more than :data:`COMMON` training questions does not count.
+    A shorter question is a single n-gram; with fewer than :data:`SHORTEST` words it is not searched for (None). An
+    n-gram in more than :data:`COMMON` training questions does not count.
     """
     long_enough = [question if len(question) >= SHORTEST else None for question in map(words, questions)]
     grams = [None if question is None else _ngrams(question, min(NGRAM, len(question))) for question in long_enough]
-    wanted = set().union(*filter(None, grams))
-    sizes = {len(gram) for gram in wanted}
+    wanted_grams = set().union(*filter(None, grams))
+    sizes = {len(gram) for gram in wanted_grams}
     times: Counter[tuple[str, ...]] = Counter()
     for question in map(words, training):
-        times.update(gram for size in sizes for gram in _ngrams(question, size) if gram in wanted)
+        times.update(gram for size in sizes for gram in _ngrams(question, size) if gram in wanted_grams)
     return [
-        None if grams_of_one is None else any(0 < times[gram] <= COMMON for gram in grams_of_one)
-        for grams_of_one in grams
+        None if question_grams is None else any(0 < times[gram] <= COMMON for gram in question_grams)
+        for question_grams in grams
     ]
 
 
 def shingles(question: str) -> frozenset[str]:
-    """All stretches of :data:`SHINGLE` characters of the normalised question; a shorter one is a shingle itself."""
+    """All substrings of :data:`SHINGLE` characters of the normalised question; a shorter question is one shingle."""
     text = " ".join(tokens(question))
     return frozenset(text[start : start + SHINGLE] for start in range(max(1, len(text) - SHINGLE + 1)))
 
@@ -85,9 +85,9 @@ def similar_pairs(
 ) -> list[tuple[int, int, float]]:
     """Every pair of sets with a Jaccard similarity of at least `bound`, exactly, without comparing all pairs.
 
-    Sets as similar as that share one of their rarest ``n - ceil(bound * n) + 1`` elements (prefix filtering: Chaudhuri,
-    Ganti and Kaushik 2006; Bayardo, Ma and Srikant 2007), so only pairs that do are compared. No set is empty, and
-    the bound is above 0 and at most 1; a pair is its indices, in whose order they come, and its similarity.
+    Sets that similar share one of their rarest ``n - ceil(bound * n) + 1`` elements (prefix filtering: Chaudhuri, Ganti
+    and Kaushik 2006; Bayardo, Ma and Srikant 2007), so only pairs that do are compared. No set is empty, and the bound
+    is above 0 and at most 1. A pair is its two indices and its similarity; the pairs are in order of their indices.
     """
     frequency = Counter(element for one in (*left, *right) for element in one)
 
@@ -100,12 +100,12 @@ def similar_pairs(
         for element in rarest(one):
             holders[element].append(index)
     pairs = []
-    for here, one in enumerate(left):
-        for there in sorted({index for element in rarest(one) for index in holders.get(element, ())}):
-            shared = len(one & right[there])
-            similarity = shared / (len(one) + len(right[there]) - shared)
+    for i, one in enumerate(left):
+        for j in sorted({index for element in rarest(one) for index in holders.get(element, ())}):
+            shared = len(one & right[j])
+            similarity = shared / (len(one) + len(right[j]) - shared)
             if similarity >= bound:
-                pairs.append((here, there, similarity))
+                pairs.append((i, j, similarity))
     return pairs
 
 
@@ -116,10 +116,10 @@ class Asked(NamedTuple):
     """A problem as the audit sees it."""
 
     benchmark: str  # the evaluation or training set
-    problem: str  # its id there
+    problem: str  # its id in that set
     question: str  # without options and without the instruction that all prompts share
-    options: tuple[str, ...]  # of a multiple choice, in the order of their letters; else none
-    answer: str  # the gold answer; of a problem with options the right option's text
+    options: tuple[str, ...]  # of a multiple-choice question, in the order of their letters; else empty
+    answer: str  # the gold answer; for a problem with options the right option's text
 
 
 def asked(problems: pd.DataFrame) -> list[Asked]:
@@ -128,51 +128,51 @@ def asked(problems: pd.DataFrame) -> list[Asked]:
     columns = (problems[name] for name in ("benchmark", "problem", "question", "options", "answer"))
     for benchmark, problem, question, written, answer in zip(*columns, strict=True):
         options = tuple(json.loads(written))
-        meant = options[LETTERS.index(answer)] if options else answer
-        rows.append(Asked(benchmark, problem, question, options, meant))
+        gold = options[LETTERS.index(answer)] if options else answer
+        rows.append(Asked(benchmark, problem, question, options, gold))
     return rows
 
 
 def audit(
     training: pd.DataFrame, held_out: pd.DataFrame, grading: Mapping[str, Any]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Compare the problems held out with those for training; `grading` has `seconds` and `memory_mib` of one answer.
+    """Compare the held-out with the training problems; `grading` has the limits `seconds` and `memory_mib` per answer.
 
     Returns:
-        Counts of problems, a frame of ``records.CONTAMINATION``, one row a benchmark in the order of `held_out`:
-        `problems`; `training` (problems, of all training sets); `repeated`, whose question and options stand before
-        in the same benchmark; `exact`, whose normalised question is a training question's; `ngram` and `short` (see
-        :func:`overlapping`); `similar`, with a near-duplicate, and `same_answer`, with one that has the same
-        answer too; `but_for_numbers`, whose question is a training question's once all numbers are 0.
+        Counts of problems, a frame of ``records.CONTAMINATION``, one row per benchmark in the order of `held_out`:
+        `problems`; `training` (problems of all training sets); `repeated`, whose question and options occur earlier in
+        the same benchmark; `exact`, whose normalised question is a training question's; `ngram` and `short` (see
+        :func:`overlapping`); `similar`, with a near-duplicate; `same_answer`, with a near-duplicate that also has the
+        same answer; `but_for_numbers`, whose question is a training question's once all numbers are 0.
 
         Near-duplicates, a frame of ``records.NEAR_DUPLICATES``, the most similar of a benchmark first: pairs whose
         :func:`shingles` have a Jaccard similarity of at least :data:`SIMILAR`, hence all exact matches too.
         `same_answer` is the verdict of the grader of mathematical answers: yes, no, or unknown.
     """
-    ours, theirs = asked(held_out), asked(training)
-    near = _near_duplicates(ours, theirs, grading)
-    questions = [one.question for one in theirs]
+    evaluation, train_problems = asked(held_out), asked(training)
+    near = _near_duplicates(evaluation, train_problems, grading)
+    questions = [item.question for item in train_problems]
     exact = {tokens(question) for question in questions}
     wording = {but_for_numbers(question) for question in questions}
-    shared = overlapping([one.question for one in ours], questions)
-    texts = pd.Series([(one.benchmark, tokens(one.question), *map(tokens, one.options)) for one in ours])
+    shared = overlapping([item.question for item in evaluation], questions)
+    texts = pd.Series([(item.benchmark, tokens(item.question), *map(tokens, item.options)) for item in evaluation])
     flags = pd.DataFrame(
         {
-            "benchmark": [one.benchmark for one in ours],
-            "problem": [one.problem for one in ours],
+            "benchmark": [item.benchmark for item in evaluation],
+            "problem": [item.problem for item in evaluation],
             "problems": True,
             "repeated": texts.duplicated(),
-            "exact": [tokens(one.question) in exact for one in ours],
+            "exact": [tokens(item.question) in exact for item in evaluation],
             "ngram": [shares is True for shares in shared],
             "short": [shares is None for shares in shared],
-            "but_for_numbers": [but_for_numbers(one.question) in wording for one in ours],
+            "but_for_numbers": [but_for_numbers(item.question) in wording for item in evaluation],
         }
     )
     keys = pd.MultiIndex.from_frame(flags[["benchmark", "problem"]])
     for column, pairs in (("similar", near), ("same_answer", near[near["same_answer"] == "yes"])):
         flags[column] = keys.isin(pd.MultiIndex.from_frame(pairs[["benchmark", "problem"]]))
     counts = flags.drop(columns="problem").groupby("benchmark", sort=False).sum().reset_index()
-    return counts.assign(training=len(theirs))[list(records.CONTAMINATION)], near
+    return counts.assign(training=len(train_problems))[list(records.CONTAMINATION)], near
 
 
 def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
@@ -184,8 +184,8 @@ def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
 def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
     held_out, training = ([shingles(one.question) for one in problems] for problems in (ours, theirs))
     similar = similar_pairs(held_out, training, SIMILAR)
-    pairs = [(ours[here], theirs[there], similarity) for here, there, similarity in similar]
-    answers = [(f"\\boxed{{{theirs.answer}}}", ours.answer, "latex") for ours, theirs, _ in pairs]
+    pairs = [(ours[i], theirs[j], similarity) for i, j, similarity in similar]
+    answers = [(f"\\boxed{{{trained.answer}}}", evaluated.answer, "latex") for evaluated, trained, _ in pairs]
     with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
         verdicts = pool.grade(answers)
     rows = [

@@ -1,1 +1,1 @@
-"""Sampling completions of every benchmark, by vLLM or transformers; nothing else knows vLLM but the rollouts."""
+"""Sampling completions of every benchmark, with vLLM or transformers; elsewhere only rollouts use vLLM."""

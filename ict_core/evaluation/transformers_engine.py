@@ -27,7 +27,7 @@ class SeededSampling(LogitsProcessor):
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self._temperature = sampling.temperature
         self._top_p = TopPLogitsWarper(sampling.top_p) if sampling.top_p < 1 else None
-        self.log_probs: list[Tensor] = []  # of the sampled tokens, (rows, 1) each step
+        self.log_probs: list[Tensor] = []  # of the sampled tokens, (rows, 1) per step
 
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
         scaled = scores.float() / self._temperature
@@ -36,13 +36,13 @@ class SeededSampling(LogitsProcessor):
         log_probs = torch.log_softmax(scaled, dim=-1)
         width = log_probs.size(-1)
         uniform = torch.stack([torch.rand(width, generator=g, dtype=torch.float64) for g in self._generators])
-        chosen_by = log_probs + (-torch.log(-torch.log(uniform))).to(log_probs)
-        self.log_probs.append(log_probs.gather(-1, chosen_by.argmax(-1, keepdim=True)))
-        return chosen_by  # type: ignore[return-value]
+        noisy_log_probs = log_probs + (-torch.log(-torch.log(uniform))).to(log_probs)
+        self.log_probs.append(log_probs.gather(-1, noisy_log_probs.argmax(-1, keepdim=True)))
+        return noisy_log_probs  # type: ignore[return-value]
 
 
 class TransformersEngine(Engine):
-    """One model, in evaluation mode, on the CPU or on a GPU where one is visible; its tokenizer pads on the left."""
+    """One model, in evaluation mode, on the CPU or on a GPU if one is visible; its tokenizer pads on the left."""
 
     name = "transformers"
 
@@ -51,11 +51,11 @@ class TransformersEngine(Engine):
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
         self.tokenizer = read_tokenizer(path, padding_side="left")
         if self.tokenizer.pad_token is None:
-            self.tokenizer.pad_token = self.tokenizer.eos_token  # what stands there is masked
+            self.tokenizer.pad_token = self.tokenizer.eos_token  # padding is masked
         self.model = read_model(path, dtype).eval().to(torch.device(self._device))
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
-        """See :class:`Engine`: the model's configuration, and what `generate` is told."""
+        """See :class:`Engine`: the model's configuration, and the options of `generate`."""
         request = {**self.model.generation_config.to_dict(), **self._options(sampling)}
         return {"engine": resolved(self.model.config.to_dict()), "request": resolved(request)}
 
@@ -90,5 +90,5 @@ class TransformersEngine(Engine):
         )[:, inputs["input_ids"].size(1) :]
         log_probs = torch.cat(sampler.log_probs, dim=1)
         stops = torch.isin(sequences, torch.tensor(sampling.stop_token_ids, device=sequences.device))
-        kept = stops.cumsum(-1) - stops.int() == 0  # up to the first stop token, which belongs to it
+        kept = stops.cumsum(-1) - stops.int() == 0  # up to the first stop token, which is included
         return [(ids[on], values[on]) for ids, values, on in zip(sequences, log_probs, kept, strict=True)]

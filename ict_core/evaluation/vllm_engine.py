@@ -1,4 +1,4 @@
-"""Sampling with vLLM, the engine core in this process."""
+"""Sampling with vLLM, with its engine core in this process."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
@@ -20,18 +20,18 @@ from vllm.inputs import tokens_input  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
 
 _MAX_SEQUENCES = 1024  # in flight
-_AT_ONCE = 4 * _MAX_SEQUENCES  # handed over: what vLLM holds of a request is many times its text
-# On a GPU vLLM's own choice holds, above all CUDA graphs.
+_AT_ONCE = 4 * _MAX_SEQUENCES  # handed over: vLLM keeps many times the text of a request
+# On a GPU vLLM's own choices apply, above all CUDA graphs.
 _ON_CPU: dict[str, Any] = {
     "enable_chunked_prefill": False,  # with a request's own seed it crashes vLLM's CPU sampler
     "enable_prefix_caching": True,  # the samples of a problem share its prompt's keys and values, in whole blocks
-    "block_size": 32,  # tokens: the smallest that vLLM's attention on the CPU takes; its default, 128, is most prompts
+    "block_size": 32,  # tokens: the smallest that vLLM's CPU attention takes; its default, 128, exceeds most prompts
     "async_scheduling": False,
     "enforce_eager": True,
 }
 
 
-OF_A_CPU_ENGINE = (  # that vLLM imports when it makes an engine on the CPU
+OF_A_CPU_ENGINE = (  # the modules that vLLM imports when it creates an engine on the CPU
     "vllm.v1.engine.core",
     "vllm.v1.worker.cpu_worker",
     "vllm.v1.worker.cpu_model_runner",
@@ -46,7 +46,7 @@ OF_A_CPU_ENGINE = (  # that vLLM imports when it makes an engine on the CPU
 
 
 def _check_head_size(model: Path) -> None:
-    """Refuse a checkpoint that vLLM on the CPU ends on in a traceback of its own."""
+    """Refuse a checkpoint on which vLLM on the CPU would end with a traceback of its own."""
     from vllm.v1.attention.backends.cpu_attn import CPUAttentionBackend
 
     from ict_core.models.read import read_config
@@ -62,7 +62,7 @@ def _check_head_size(model: Path) -> None:
 
 
 class VllmEngine(Engine):
-    """``vllm.LLM`` with one request a completion, so that every completion has a seed of its own."""
+    """``vllm.LLM`` with one request per completion, so that every completion has a seed of its own."""
 
     name = "vllm"
 
@@ -87,10 +87,10 @@ class VllmEngine(Engine):
         self._tokenizer = self._llm.get_tokenizer()
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
-        """See :class:`Engine`; a request's without its seed."""
+        """See :class:`Engine`; the settings of a request are without its seed."""
         request = self._parameters(Request("", 0), sampling)
-        shown = {n: getattr(request, n) for n in request.__struct_fields__ if n != "seed" and not n.startswith("_")}
-        return {"engine": resolved(self._llm.llm_engine.vllm_config), "request": resolved(shown)}
+        fields = {n: getattr(request, n) for n in request.__struct_fields__ if n != "seed" and not n.startswith("_")}
+        return {"engine": resolved(self._llm.llm_engine.vllm_config), "request": resolved(fields)}
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """See :class:`Engine`."""
@@ -105,13 +105,13 @@ class VllmEngine(Engine):
                     engine.add_request(str(position), prompt, self._parameters(request, sampling))
                 if not engine.has_unfinished_requests():
                     return
-                # on the CPU vLLM compiles one small function of its sampler, which takes longer than all that it saves
+                # on the CPU vLLM compiles one small function of its sampler, which takes longer than it saves
                 with nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager"):
                     outputs = engine.step()
                 for output in outputs:
                     assert isinstance(output, RequestOutput)
                     yield int(output.request_id), self._completion(output.outputs[0])
-        finally:  # of use where the caller stopped early
+        finally:  # needed if the caller stops early
             engine.abort_request([str(position) for position in range(len(requests))])
 
     def _parameters(self, request: Request, sampling: Sampling) -> SamplingParams:
@@ -123,7 +123,7 @@ class VllmEngine(Engine):
             max_tokens=sampling.max_new_tokens,
             stop_token_ids=list(sampling.stop_token_ids),
             logprobs=0,
-            flat_logprobs=True,  # lists of numbers, not an object a token
+            flat_logprobs=True,  # lists of numbers, not an object per token
             detokenize=False,  # vLLM would decode token by token, and every log-prob's token as well
             output_kind=RequestOutputKind.FINAL_ONLY,
         )

@@ -1,4 +1,4 @@
-"""The decision rules: from one value a run to an estimate, p values, their correction in a family, and a finding."""
+"""The decision rules: from one value per run to an estimate, p values, their correction in a family, and a finding."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,36 +24,36 @@ from ict_core.statistics.deciding import (
 from ict_core.statistics.intervals import LEVEL, Estimate, stratified_t
 from ict_core.statistics.schemas import ALPHA
 
-Samples = Sequence[NDArray[np.float64]]  # one value a run, of each model
+Samples = Sequence[NDArray[np.float64]]  # for each model, one value per run
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What the runs say about a claim, before correction for the number of claims.
 
-    All numbers are in the unit of the values; a limit or a p that does not exist is NaN. The defaults are those of a
-    claim that was not tested, or about a quantity that not every run has.
+    All numbers are in the unit of the values; a limit or a p that does not exist is NaN. The defaults are for a
+    claim that was not tested, or one about a quantity that some run lacks.
     """
 
     estimate: float = math.nan
     low: float = math.nan
     high: float = math.nan
-    p: float = math.nan  # of the hypothesis against which the finding stands
-    finding: str = NONE_SEEN  # if p, corrected, is below `ALPHA`; of a range BETTER is above it, EQUIVALENT within
+    p: float = math.nan  # of the hypothesis that the finding rejects
+    finding: str = NONE_SEEN  # if the corrected p is below `ALPHA`; for a range BETTER is above it, EQUIVALENT within
     predicted: str = EQUIVALENT  # the finding that the claim predicts
-    p_equivalence: float = math.nan  # of a claimed difference: two one-sided tests for lying within the margin
+    p_equivalence: float = math.nan  # for a claimed difference: two one-sided tests that it is within the margin
     sd: float = math.nan  # of one run's value; the standard error is sd / sqrt(seeds) for `strata` models
-    effect: float = math.nan  # the distance that a test would have to find, where the claim itself names none
-    seeds: int = 0  # runs of each model, the fewest
-    strata: int = 0  # models whose runs were put together
-    searched: int = 1  # differences among which the largest was searched, for each of which p is corrected
+    effect: float = math.nan  # the effect that a test would have to find, unless the claim itself names one
+    seeds: int = 0  # runs of the model with the fewest
+    strata: int = 0  # models whose runs are combined
+    searched: int = 1  # differences among which the largest was searched; p is corrected for their number
 
 
 def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
-    """The p value and the finding for which it speaks, of a value claimed to lie in [low, high].
+    """The p value of a value claimed to lie in [low, high], and the finding that a small p supports.
 
-    Inside, the larger of the two one-sided p values for lying inside; outside, the one-sided p for lying beyond the
-    nearer limit. Whichever way the estimate falls, a wrong verdict has at most the level's chance.
+    If the estimate is inside, it is the larger of the two one-sided p values for lying inside. If it is outside, it is
+    the one-sided p for lying beyond the nearer limit. Either way the chance of a wrong verdict is at most the level.
     """
     mean, se = float(value.mean), float(value.se)
     if low <= mean <= high:
@@ -65,7 +65,7 @@ def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
 def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
     """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
 
-    `values` has one value a run, shape (seeds,), of at least one model; within `margin` a difference counts as none.
+    `values` has one value per run, shape (seeds,), of at least one model. A difference within `margin` counts as none.
     """
     strata = list(values.values())
     if isinstance(test, DifferenceTest) and test.every_model:
@@ -104,26 +104,26 @@ def _equivalence(value: Estimate, margin: float) -> float:
 
 
 def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
-    """A claim about every model: its weakest model decides.
+    """The outcome of a claim about every model, which its weakest model decides.
 
-    It is supported where each model shows it (the largest p; no correction is needed for that), and contradicted where
-    one model shows the contrary (its p times the number of models).
+    It is supported if each model shows it (the largest p, which needs no correction), and contradicted if one model
+    shows the contrary (its p times the number of models).
     """
     sign, count = (1 if test.direction == "higher" else -1), len(strata)
     values = [stratified_t([runs]).of_difference() for runs in strata]
-    each = [_against_zero(v, [s], PREDICTED[test.direction], margin) for v, s in zip(values, strata, strict=True)]
-    index = min(range(count), key=lambda i: sign * each[i].estimate)
-    weakest = each[index]
-    p = np.array([result.p for result in each])
+    results = [_against_zero(v, [s], PREDICTED[test.direction], margin) for v, s in zip(values, strata, strict=True)]
+    index = min(range(count), key=lambda i: sign * results[i].estimate)
+    weakest = results[index]
+    p = np.array([result.p for result in results])
     decisive = p.max() if weakest.finding == weakest.predicted else np.minimum(1.0, count * p[index])  # NaN stays NaN
     equivalence = np.minimum(1.0, count * _equivalence(values[index], margin))
     return replace(weakest, p=float(decisive), p_equivalence=float(equivalence))
 
 
 def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:
-    """The largest mean gain of those searched, with an interval and a p corrected for the search (Bonferroni).
+    """The largest mean gain, with an interval and a p corrected for the search (Bonferroni), and where it was found.
 
-    And where it is: "model, benchmark, over baseline".
+    The place is a text "model, benchmark, over baseline".
     """
     count = len(gains)
     model, baseline, benchmark = key = max(gains, key=lambda k: float(gains[k].mean()))
@@ -134,34 +134,34 @@ def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: f
 
 
 def found(result: Outcome, p_adjusted: float, p_equivalence_adjusted: float) -> str:
-    """What was found, given the p values corrected within the claim's family."""
+    """The finding, given the p values corrected within the claim's family."""
     return str(finding(result.finding, result.p, p_adjusted, p_equivalence_adjusted))
 
 
 class Correction(NamedTuple):
-    """What a claim's family makes of its p values."""
+    """A claim's p values after the correction within its family."""
 
     p: float  # corrected
-    p_equivalence: float  # corrected likewise, among the tests of equivalence
-    alpha: float  # below which the uncorrected p is surely small enough
-    same: str | None  # the claim that tests the same runs and is counted in its place
+    p_equivalence: float  # corrected in the same way, among the tests of equivalence
+    alpha: float  # an uncorrected p below this is certainly small enough
+    same: str | None  # the claim that tests the same runs and counts instead, if any
 
 
 def corrected(tested: Sequence[tuple[Claim, Outcome]]) -> dict[str, Correction]:
-    """The corrections by the claims' ids: in a family at most 5 % find a wrong difference, and 5 % a wrong equivalence.
+    """The corrections by claim id: a family's chance of a wrong difference is at most 5 %, as is that of equivalence.
 
-    Of a family's claims those without `after` are corrected by Holm's procedure, those that test the same runs counted
-    once. One `after` another has the larger of both p (a fixed sequence; Maurer, Hothorn and Lehmacher 1995); where the
-    other was not tested, it is passed over. The p of equivalence are corrected so apart from the others; a claim
-    without one, as about a quantity, counts there as a test that could not be made.
+    Holm's procedure corrects a family's claims without `after`, and claims that test the same runs count once. A claim
+    with `after` has the larger of its own p and that claim's (a fixed sequence; Maurer, Hothorn and Lehmacher 1995), or
+    its own if that claim was not tested. The p of equivalence are corrected in the same way, separately. A claim
+    without one, such as one about a quantity, counts there as a test that could not be made.
     """
     corrections: dict[str, Correction] = {}
     families: dict[str, list[tuple[Claim, Outcome]]] = {}
     for claim, result in tested:
         families.setdefault(claim.family, []).append((claim, result))
     for members in families.values():
-        of_runs = [(claim, result.p, replace(result, p_equivalence=math.nan)) for claim, result in members]
-        p, counted = _in_family(of_runs)
+        tests = [(claim, result.p, replace(result, p_equivalence=math.nan)) for claim, result in members]
+        p, counted = _in_family(tests)
         p_equivalence, _ = _in_family([(claim, result.p_equivalence, result) for claim, result in members])
         for name in p:
             same = counted.get(name, name)
@@ -171,19 +171,20 @@ def corrected(tested: Sequence[tuple[Claim, Outcome]]) -> dict[str, Correction]:
 
 
 def _in_family(tests: Sequence[tuple[Claim, float, Outcome]]) -> tuple[dict[str, float], dict[str, str]]:
-    """Of a family's claims, each with its p and what is the same of the same test: the corrected p, by their ids.
+    """The corrected p of a family's claims, by id, from each claim, its p and an outcome that is equal for equal tests.
 
-    And of each without `after` the claim that counts for its test, mostly itself.
+    The second result is, for each claim without `after`, the claim that counts for its test, mostly itself.
     """
-    outright = [(claim, p, result) for claim, p, result in tests if claim.after is None]
-    keys = [claim.id if math.isnan(p) else repr(result) for claim, p, result in outright]  # what was not made is alone
-    adjusted = holm_of_distinct([p for _, p, _ in outright], keys)
-    found = {claim.id: p for (claim, _, _), p in zip(outright, adjusted.tolist(), strict=True)}
+    initial = [(claim, p, result) for claim, p, result in tests if claim.after is None]
+    # a test that was not made is equal to no other
+    keys = [claim.id if math.isnan(p) else repr(result) for claim, p, result in initial]
+    adjusted = holm_of_distinct([p for _, p, _ in initial], keys)
+    p_by_id = {claim.id: p for (claim, _, _), p in zip(initial, adjusted.tolist(), strict=True)}
     first: dict[str, str] = {}
-    counted = {claim.id: first.setdefault(key, claim.id) for (claim, _, _), key in zip(outright, keys, strict=True)}
+    counted = {claim.id: first.setdefault(key, claim.id) for (claim, _, _), key in zip(initial, keys, strict=True)}
     for claim, p, _ in tests:
         if claim.after is not None:
-            before = found.get(claim.after)
+            before = p_by_id.get(claim.after)
             gate = 0.0 if before is None else 1.0 if math.isnan(before) else before
-            found[claim.id] = max(p, gate)  # NaN stays: it comes first
-    return found, counted
+            p_by_id[claim.id] = max(p, gate)  # NaN stays: it comes first
+    return p_by_id, counted

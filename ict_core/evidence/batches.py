@@ -1,4 +1,4 @@
-"""The batch as a factor: what part of the baseline's gain each rule keeps, at every size of a batch."""
+"""The batch as a factor: what share of the baseline's gain each rule keeps, at every batch size."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from ict_core.statistics.schemas import BASE, BATCHES, PASS_METRICS
 
 
 class Batched(NamedTuple):
-    """A variant with its batch, and the baseline's variant that trains with the same one."""
+    """A variant with its batch, and the baseline's variant that trains with the same batch."""
 
-    rule: str  # the variant that it differs from in the batch alone; itself at the recipe's
+    rule: str  # the variant from which it differs in the batch alone; itself with the recipe's batch
     variant: str
     reference: str
-    prompts: int  # a step
+    prompts: int  # per step
     steps: int
 
 
 def batches_of(settings: Settings) -> Iterator[Batched]:
-    """Every variant of the rules whose batch the study varies; none where no variant declares it as its factor."""
+    """Every variant of the rules whose batch the study varies; none if no variant declares the batch as its factor."""
     recipe, methods = settings.whole["training"], settings.whole["methods"]
-    own = {v: methods[v].get("batch") or recipe for v in settings.variants}
-    batch = {v: (int(own[v]["prompts_per_step"]), int(own[v]["steps"])) for v in settings.variants}
+    per_variant = {v: methods[v].get("batch") or recipe for v in settings.variants}
+    batch = {v: (int(per_variant[v]["prompts_per_step"]), int(per_variant[v]["steps"])) for v in settings.variants}
     rule = {v: arm.of if arm.factor == "batch" else v for v, arm in settings.arms.items()}
     varied = {rule[v] for v, arm in settings.arms.items() if arm.factor == "batch"}
     baseline = settings.baselines[0]
@@ -37,22 +37,22 @@ def batches_of(settings: Settings) -> Iterator[Batched]:
 
 
 def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
-    """The frame `statistics.BATCHES` of every model that ran a variant, its reference and the base model.
+    """A frame of `statistics.schemas.BATCHES`, for every model that ran a variant, its reference and the base model.
 
-    The part kept is a ratio of gains over the base model, paired by seed, with Fieller's limits; the tokens trained in
-    a step are the mean over the steps that select and over the runs, of `statistics.schemas.RUNS` and
-    `records.STUDY_LOG`.
+    `kept` is a ratio of gains over the base model, paired by seed, with Fieller's limits. `tokens` is the mean number
+    of trained tokens over the steps at which the rule selects, then over the runs. `runs` is a frame of
+    `statistics.schemas.RUNS`, `log` one of `records.STUDY_LOG`.
     """
     steps = log[log["selecting"]]
-    of_runs = (steps["kept_share"] * steps["tokens"]).groupby([steps[n] for n in ("model", "variant", "seed")]).mean()
-    tokens = of_runs.groupby(["model", "variant"]).mean()
+    by_run = (steps["kept_share"] * steps["tokens"]).groupby([steps[n] for n in ("model", "variant", "seed")]).mean()
+    tokens = by_run.groupby(["model", "variant"]).mean()
     rows = []
-    for of in batches_of(settings):
+    for arm in batches_of(settings):
         for metric in PASS_METRICS:
-            gains, most = (differences_of(runs, variant, BASE, metric) for variant in (of.variant, of.reference))
-            for model in [model for model in gains if model in most]:
-                ours, theirs = pd.concat([gains[model], most[model]], axis=1, join="inner").to_numpy(np.float64).T
-                found = over_runs(ours).of_difference(), ratio_of_means(ours, theirs)
-                limits = [float(x) for estimate in found for x in (estimate.mean, estimate.low, estimate.high)]
-                rows.append((model, *of, metric, tokens[model, of.variant], len(ours), *limits))
+            gains, reference = (differences_of(runs, variant, BASE, metric) for variant in (arm.variant, arm.reference))
+            for model in [model for model in gains if model in reference]:
+                part, total = pd.concat([gains[model], reference[model]], axis=1, join="inner").to_numpy(np.float64).T
+                estimates = over_runs(part).of_difference(), ratio_of_means(part, total)
+                limits = [float(x) for estimate in estimates for x in (estimate.mean, estimate.low, estimate.high)]
+                rows.append((model, *arm, metric, tokens[model, arm.variant], len(part), *limits))
     return pd.DataFrame(rows, columns=list(BATCHES))

@@ -1,4 +1,4 @@
-"""A bench of rules: which arms are controls of which, and the claims that follow from it."""
+"""A bench of rules: which arms are controls of which rules, and the claims that follow."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,18 +8,18 @@ from ict_core.evidence.stored import ArmVariation, Settings
 from ict_core.statistics.schemas import Metric
 
 OVER_BASELINE, OVER_CONTROLS = "rules-over-the-baseline", "rules-over-their-controls"
-"""The two families: Holm's correction runs over each."""
+"""The two families of claims, each with its own Holm correction."""
 
 MEAN_ONE = "mean-one"  # the control whose weights are the rule's divided by their mean; all others are at random
-SAME_SIGN = "-same-sign"  # how a control at random among the tokens of one sign of A ends
-BENCH_METRIC: Metric = "pass@4"  # by which rules are compared
+SAME_SIGN = "-same-sign"  # ends the name of a control at random among tokens with the same sign of A
+BENCH_METRIC: Metric = "pass@4"  # in which rules are compared
 
 
 def controls_of(arms: Mapping[str, ArmVariation]) -> dict[str, str]:
-    """Each control -> the rule that it controls: as much weight at random, or the rule's divided by their mean.
+    """Each control -> its rule. It has as much weight on random tokens, or the rule's weights divided by their mean.
 
-    Empty in a study without a variant that declares ``control`` as its factor. In one with them the arms that declare a
-    random score are controls too: as many tokens as the rule keeps, at random.
+    Empty if no variant of the study declares ``control`` as its factor. Otherwise the arms that declare a random score
+    are controls too: as many tokens as the rule keeps, at random.
     """
     if all(arm.factor != "control" for arm in arms.values()):
         return {}
@@ -31,9 +31,9 @@ def controls_of(arms: Mapping[str, ArmVariation]) -> dict[str, str]:
 
 
 def bench_controls(settings: Settings) -> dict[str, str]:
-    """:func:`controls_of` a bench, without that of the gates' oracle; a study that declares no other is no bench."""
-    own = {variant: rule for variant, rule in controls_of(settings.arms).items() if variant not in _of_gates(settings)}
-    return own if any(settings.arms[variant].factor == "control" for variant in own) else {}
+    """:func:`controls_of` without the gates' arms, such as the oracle's control; empty if the study is not a bench."""
+    arms = {variant: rule for variant, rule in controls_of(settings.arms).items() if variant not in _of_gates(settings)}
+    return arms if any(settings.arms[variant].factor == "control" for variant in arms) else {}
 
 
 def _of_gates(settings: Settings) -> set[str]:
@@ -43,9 +43,9 @@ def _of_gates(settings: Settings) -> set[str]:
 
 
 def rules_of(settings: Settings) -> list[str]:
-    """The study's variants that are no control, no gate's arm and not the first baseline, in its order.
+    """The study's variants in its order, without controls, arms of gates and the first baseline.
 
-    Empty where it is no bench.
+    Empty if the study is not a bench.
     """
     controls = bench_controls(settings)
     others = {settings.baselines[0], *controls, *_of_gates(settings)}
@@ -53,24 +53,24 @@ def rules_of(settings: Settings) -> list[str]:
 
 
 def bench_claims(settings: Settings) -> list[Claim]:
-    """Of every rule of a bench that it raises pass@4 over the first baseline, and over each of its controls."""
+    """The claims that each rule of a bench raises pass@4 over the first baseline, and over each of its controls."""
     baseline = settings.baselines[0]
     pairs = [(OVER_BASELINE, rule, baseline) for rule in rules_of(settings)]
     pairs += [(OVER_CONTROLS, rule, control) for control, rule in bench_controls(settings).items()]
     return [
         Claim(
-            id=f"{rule}-over-{other}",
+            id=f"{rule}-over-{against}",
             family=family,
-            statement=f"`{rule}` raises the average {BENCH_METRIC} over `{other}`.",
+            statement=f"`{rule}` raises the average {BENCH_METRIC} over `{against}`.",
             source="asked of every rule and each of its controls (docs/rules.md)",
             test=DifferenceTest(
-                kind="difference", ours=rule, against=(other,), metric=BENCH_METRIC, direction="higher"
+                kind="difference", ours=rule, against=(against,), metric=BENCH_METRIC, direction="higher"
             ),
         )
-        for family, rule, other in pairs
+        for family, rule, against in pairs
     ]
 
 
 def claims_of(path: Path, settings: Settings) -> Sequence[Claim]:
-    """The claims of a study: those of its bench, if it is one, and those of a file as of :func:`read_claims`."""
+    """The claims of a study: those of its bench, if it is one, and those that :func:`read_claims` reads from a file."""
     return [*bench_claims(settings), *read_claims(path)]

@@ -1,10 +1,10 @@
-"""Finished cells that travel: stored each on its own, without weights, and counted as done wherever they belong.
+"""Finished cells that are stored one by one, without weights, so that several machines can run one study.
 
 A study may take more hours than one machine has. ``results/cells/<study>/<cell>/`` holds what a finished cell leaves
 for the evidence: scores, log, token sample, the manifests of its jobs, and each run that gave these bytes (commit,
-machine, hashes of the code). The workflow does not run a cell that counts. One counts where its configuration is the
-study's and its code is today's. Where code has changed, the workflow runs a sampled cell of each changed part again,
-and ``collect`` refuses the study unless it gives the same bytes; then the other cells of that code count too.
+machine, hashes of the code). The workflow does not run a stored cell that counts. A cell counts if its configuration is
+the study's and its code is today's. Where code has changed, the workflow runs a sampled cell of each changed part
+again, and ``collect`` refuses the study unless it gives the same bytes. Then the other cells of that code count too.
 """
 
 import functools
@@ -30,50 +30,50 @@ from ict_core.store.layout import BASE_VARIANT, LEARNING_CURVE, StoredCellFiles,
 from ict_core.store.manifests import read_manifest, write_manifest
 
 _RESULTS = ("base_sha256", "problems_sha256", "model_sha256", "completions_sha256", "grades_sha256")
-_NO_NUMBERS = {"ict-core", "snakemake", "matplotlib", "statsmodels", "scipy"}  # packages: they change none of a cell's
+_NO_NUMBERS = {"ict-core", "snakemake", "matplotlib", "statsmodels", "scipy"}  # packages that change no number
 _LISTED = 5
 
 
 class Counted(NamedTuple):
-    """What of a study's stored cells the workflow need not run."""
+    """Which of a study's stored cells count, so that the workflow need not run them, and which it runs again."""
 
-    cells: dict[Cell, Path]  # the folder of each that counts
-    again: dict[Cell, Path]  # of each that is run again, as code has changed since: `collect` compares the two
+    cells: dict[Cell, Path]  # the folder of each cell that counts
+    again: dict[Cell, Path]  # of each that is run again, as code has changed: `collect` compares both
 
     def outcome(self, cell: Cell, files: StudyFiles, graded: StudyFiles | None = None) -> Outcome:
-        """A cell as it is stored if it counts, else as of :class:`LocalOutcome`."""
+        """The stored outcome of a cell that counts, else its :class:`LocalOutcome`."""
         return StoredOutcome(self.cells[cell]) if cell in self.cells else LocalOutcome(files, cell, graded)
 
     @property
     def manifests(self) -> list[Path]:
-        """The files that say what was stored."""
+        """The files ``cell.json`` of all these stored cells."""
         return [StoredCellFiles(folder).manifest for folder in (*self.cells.values(), *self.again.values())]
 
 
 NONE = Counted({}, {})
 
 
-_Change = tuple[str, str, str]  # a part of the code, its hash when a cell was run, and today
+_Change = tuple[str, str, str]  # a part of the code, its hash when a cell was run, and its hash today
 
 
 def all_cells(study: Study) -> list[Cell]:
-    """Every cell of a study that may be stored: base models first, then all that is trained."""
+    """Every cell of a study that may be stored: base models first, then all trained cells."""
     return [*study.all_bases(), *study.trained_cells(), *study.later_cells()]
 
 
 def counted(study: Study, folder: Path | None) -> Counted:
-    """Which of the stored cells in a folder count, and which have to be run again before the others do; None: no cell.
+    """Which of the stored cells in a folder count, and which must be run again before the others count; None: no cell.
 
     Raises:
-        UserError: a stored cell is not of the study's configuration, or can be compared on another machine alone.
+        UserError: a stored cell is not in the study or its configuration, or can be compared only on another machine.
         Damaged: its ``cell.json`` is not what was written.
     """
     if folder is None:
         return NONE
-    own = {cell: folder / cell.folder for cell in all_cells(study)}
-    found = {cell: StoredOutcome(path) for cell, path in own.items() if StoredCellFiles(path).manifest.exists()}
+    expected = {cell: folder / cell.folder for cell in all_cells(study)}
+    found = {cell: StoredOutcome(path) for cell, path in expected.items() if StoredCellFiles(path).manifest.exists()}
     for path in _folders(folder):
-        if path not in own.values():
+        if path not in expected.values():
             raise UserError(f"{path}: {study.name} has no such cell; remove it, or mend the study's grid")
     proven: set[_Change] = set()
     changed: dict[Cell, list[_Change]] = {}
@@ -81,8 +81,8 @@ def counted(study: Study, folder: Path | None) -> Counted:
     for cell, outcome in found.items():
         check_configuration(study, cell, outcome.record, outcome.files.folder)
         codes = [run["code"] for run in outcome.record["runs"]]
-        proven |= {change for then in codes for now in codes for change in _changes(then, now)}
-        if changes := min((_changes(then, code[cell]) for then in codes), key=len):
+        proven |= {change for old in codes for new in codes for change in _changes(old, new)}
+        if changes := min((_changes(old, code[cell]) for old in codes), key=len):
             changed[cell] = changes
     again = _sampled(changed, proven, found)
     for cell in again:
@@ -92,19 +92,19 @@ def counted(study: Study, folder: Path | None) -> Counted:
 
 
 def check_again(study: Study, files: StudyFiles, again: Mapping[Cell, Path]) -> None:
-    """A UserError unless the cells that were run again, as code has changed, gave the bytes that are stored."""
+    """Raise a UserError unless the cells that were run again after a change of code gave the stored bytes."""
     for cell, folder in again.items():
         stored = StoredOutcome(folder)
-        if other := _other(_results(stored.record), _results(_record(study, cell, LocalOutcome(files, cell)))):
+        if keys := _other(_results(stored.record), _results(_record(study, cell, LocalOutcome(files, cell)))):
             commit = stored.record["runs"][0]["commit"]
             raise UserError(
-                f"{folder}: code has changed since it was stored, and run again it differs in {', '.join(other)}; go "
+                f"{folder}: code has changed since it was stored, and run again it differs in {', '.join(keys)}; go "
                 f"on at the commit of the stored cells ({commit}), or remove {folder.parents[2]}"
             )
 
 
 def check_inputs(study: Study, files: StudyFiles, cells: Mapping[Cell, Path]) -> None:
-    """A UserError where a stored cell began with other problems than the study's, or trained at a rate not chosen."""
+    """Raise a UserError if a stored cell used other problems than the study's, or another rate than the chosen one."""
     from ict_core.store import records
 
     def check(folder: Path, what: str, then: Any, now: Any) -> None:
@@ -113,36 +113,36 @@ def check_inputs(study: Study, files: StudyFiles, cells: Mapping[Cell, Path]) ->
 
     for cell, folder in cells.items():
         record = StoredOutcome(folder).record
-        stated = {stage: job.get("problems_sha256") for stage, job in record["jobs"].items()}
+        hashes = {stage: job.get("problems_sha256") for stage, job in record["jobs"].items()}
         for stage, problems in ((MADE, study.training_problems(files, cell)), ("generate", files.eval_problems)):
-            if stated.get(stage) and problems.exists():
-                check(folder, f"{stage}: problems_sha256", stated[stage], records.content_hash(problems))
+            if hashes.get(stage) and problems.exists():
+                check(folder, f"{stage}: problems_sha256", hashes[stage], records.content_hash(problems))
         if study.is_tuned(cell):
             chosen = read_manifest(study.rate_file(files, cell))["learning_rate"]
             check(folder, "learning rate", rate_in(record), chosen)
 
 
 def check_configuration(study: Study, cell: Cell, record: Mapping[str, Any], folder: Path) -> None:
-    """A UserError where what is stored in a folder is another cell, or of another configuration than the study's."""
+    """Raise a UserError if a folder holds another cell, or one of another configuration than the study's."""
     if record["cell"] != cell._asdict():
         raise UserError(f"{folder}: it holds {Cell(**record['cell']).folder}; remove it")
     jobs = record["jobs"]
     for stage, config in _configurations(study, cell).items():
         if stage not in jobs:
             raise UserError(f"{folder}: it has no {stage}, which the study asks for; remove it and take it in again")
-        then = jobs[stage]["config"]
-        if study.is_tuned(cell) and stage == MADE:  # `collect` holds the rate against the one that was chosen
-            config["training"]["learning_rate"] = then.get("training", {}).get("learning_rate")
-        if different := compare(then, config).different:
-            key, stored, wanted = different[0]
+        old = jobs[stage]["config"]
+        if study.is_tuned(cell) and stage == MADE:  # `collect` compares the rate with the chosen one
+            config["training"]["learning_rate"] = old.get("training", {}).get("learning_rate")
+        if different := compare(old, config).different:
+            key, stored, expected = different[0]
             raise UserError(
-                f"{folder}: of another configuration: {key}: {stored} there, {wanted} in the study"
+                f"{folder}: of another configuration: {key}: {stored} there, {expected} in the study"
                 f"{f' (and {len(different) - 1} more)' if len(different) > 1 else ''}; remove it, or mend the study"
             )
 
 
 def codes_of(study: Study, cells: Iterable[Cell]) -> dict[Cell, dict[str, str]]:
-    """What of the library and its packages gives each cell's bytes, by part: a hash of each."""
+    """Hashes of the parts of the library, and of the packages, that determine each cell's bytes."""
     versions = {name: version for name, version in core_packages().items() if name not in _NO_NUMBERS}
     packages = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
     hashed = functools.cache(fingerprint)  # the source is read once for all cells
@@ -153,7 +153,7 @@ def codes_of(study: Study, cells: Iterable[Cell]) -> dict[Cell, dict[str, str]]:
 
 
 def store_cell(study: Study, cell: Cell, outcome: Outcome, folder: Path) -> str:
-    """Store a finished cell in a folder of its own; what was done, in a word.
+    """Store a finished cell in a folder of its own, and return what was done: "stored", "confirmed" or "known".
 
     Raises:
         UserError: it is of another configuration, its code has been edited since, or what is stored contradicts it.
@@ -162,21 +162,21 @@ def store_cell(study: Study, cell: Cell, outcome: Outcome, folder: Path) -> str:
     from ict_core.store import records
 
     record = outcome.record if isinstance(outcome, StoredOutcome) else _record(study, cell, outcome)
-    there = StoredOutcome(folder) if StoredCellFiles(folder).manifest.exists() else None
-    if there is not None:
-        if other := _other(_results(there.record), _results(record)):
-            raise UserError(f"{folder}: contradicted by another run, in {', '.join(other)}; one of the two is wrong")
-        runs = [run for run in record["runs"] if run not in there.record["runs"]]
+    stored = StoredOutcome(folder) if StoredCellFiles(folder).manifest.exists() else None
+    if stored is not None:
+        if keys := _other(_results(stored.record), _results(record)):
+            raise UserError(f"{folder}: contradicted by another run, in {', '.join(keys)}; one of the two is wrong")
+        runs = [run for run in record["runs"] if run not in stored.record["runs"]]
         if not runs:
             return "known"
-        record = {**there.record, "runs": [*there.record["runs"], *runs]}
+        record = {**stored.record, "runs": [*stored.record["runs"], *runs]}
     check_configuration(study, cell, record, outcome.files.folder if isinstance(outcome, StoredOutcome) else folder)
-    frames = {name: (there or outcome).frame(name) for name in record["frames"]}
+    frames = {name: (stored or outcome).frame(name) for name in record["frames"]}
     with appearing(folder) as partial:
         for name, frame in frames.items():
             records.write_frame(frame, StoredCellFiles(partial).frame(name), getattr(records, name.upper()))
         write_manifest(StoredCellFiles(partial).manifest, record)
-    return "stored" if there is None else "confirmed"
+    return "stored" if stored is None else "confirmed"
 
 
 def finished(study: Study, files: StudyFiles) -> Iterator[tuple[Cell, LocalOutcome]]:
@@ -195,12 +195,12 @@ def stored_in(folder: Path) -> Iterator[tuple[Cell, StoredOutcome]]:
 
 
 def rate_in(record: Mapping[str, Any]) -> float | None:
-    """The learning rate at which a stored cell was trained; None of a base model."""
+    """The learning rate at which a stored cell was trained; None for a base model."""
     return record["jobs"][MADE]["config"].get("training", {}).get("learning_rate")
 
 
 def machine(run: Mapping[str, Any]) -> str:
-    """Which commit and machine a run was of, in words."""
+    """The commit and the machine of a run, in words."""
     commit = f"{(run['commit'] or 'no commit')[:12]}{' with edits' if run['dirty'] else ''}"
     return f"{commit}, {', '.join([run['cpu'], *run['hardware'][1:]])}"
 
@@ -210,7 +210,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _configurations(study: Study, cell: Cell) -> dict[str, dict[str, Any]]:
-    """What determines each job that a finished cell has had, by its stage, as a manifest holds it."""
+    """The configuration of each job of a finished cell by its stage, as a manifest holds it."""
     started = bool(study.models[cell.model].supervised_start)
     is_base = cell.variant == BASE_VARIANT
     of_base = study.stage_config("supervised_start" if started else "base", cell) if is_base else {}
@@ -221,7 +221,7 @@ def _configurations(study: Study, cell: Cell) -> dict[str, dict[str, Any]]:
 
 
 def _modules(study: Study, cell: Cell) -> dict[str, tuple[str, ...]]:
-    """The modules whose imports are the code of a cell, by part."""
+    """The modules whose imports make up the code of a cell, by part."""
     parts: dict[str, tuple[str, ...]] = {}
     if cell.variant != BASE_VARIANT:
         rule = study.method_of(cell.variant).selector
@@ -236,7 +236,7 @@ def _modules(study: Study, cell: Cell) -> dict[str, tuple[str, ...]]:
 
 
 def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
-    """``cell.json`` of a cell that has just been run: of today's code, else a UserError."""
+    """The content of ``cell.json`` for a cell that has been run; a UserError if its code has been edited since."""
     from ict_core.store import records
 
     jobs = {stage: outcome.job(stage) for stage in _configurations(study, cell)}
@@ -264,10 +264,10 @@ def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
 
 
 def _machines(made: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
-    """A cell's machine by its last job, as of :func:`machine_of`; of a training all that it ran on are named."""
+    """The machine of a cell's last job, as in :func:`machine_of`; for a training, all machines that it ran on."""
     trained = "earlier_machines" in made
-    known = [*made.get("earlier_machines", []), *(machine_of(j["platform"], j["process"]) for j in (made, last))]
-    machines = known if trained else known[-1:]
+    candidates = [*made.get("earlier_machines", []), *(machine_of(j["platform"], j["process"]) for j in (made, last))]
+    machines = candidates if trained else candidates[-1:]
     gpus = {gpu for machine in machines for gpu in machine["hardware"][1:]}
     names = [dict.fromkeys(m["cpu"] for m in machines), dict.fromkeys(m["hardware"][0] for m in machines)]
     cpu, hardware = (" and ".join(several) for several in names)
@@ -275,16 +275,16 @@ def _machines(made: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any
 
 
 def _frames(study: Study, cell: Cell) -> list[str]:
-    """What the evidence reads of a cell: scores of the evaluated, logs of trainings, tokens of the grid's."""
+    """The frames of a cell that the evidence reads: scores, log, tokens and learning curve, as far as it has them."""
     evaluated, base = cell in study.evaluated, cell.variant == BASE_VARIANT
     in_grid = evaluated and not base and rate_of(cell.variant)[1] is None
-    wanted = {"scores": evaluated, "log": not base, "tokens": in_grid}
-    wanted |= {LEARNING_CURVE: in_grid and study.learning_curve is not None}
-    return [name for name, is_wanted in wanted.items() if is_wanted]
+    needed = {"scores": evaluated, "log": not base, "tokens": in_grid}
+    needed |= {LEARNING_CURVE: in_grid and study.learning_curve is not None}
+    return [name for name, is_needed in needed.items() if is_needed]
 
 
 def _results(record: Mapping[str, Any]) -> dict[str, Any]:
-    """All of a cell that does not depend on where and when it was run: hashes of what went in and came out."""
+    """All of a cell that does not depend on where and when it was run: hashes of its inputs and outputs."""
     hashes = {f"{s}: {key}": job.get(key) for s, job in record["jobs"].items() for key in _RESULTS}
     return hashes | {"learning rate": rate_in(record)} | {f"{k}.parquet": v for k, v in record["frames"].items()}
 
@@ -294,35 +294,35 @@ def _other(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(then: Mapping[str, str], now: Mapping[str, str]) -> list[_Change]:
-    """The parts of which both have a hash, and another one; a part that is new counts as changed."""
+    """The parts in `now` whose hash differs from that in `then`; a new part counts as changed."""
     return [(part, then.get(part, ""), value) for part, value in now.items() if then.get(part) != value]
 
 
 def _sampled(
     changed: Mapping[Cell, list[_Change]], proven: set[_Change], found: Mapping[Cell, StoredOutcome]
 ) -> list[Cell]:
-    """Cells that together have every change that no run has proven harmless: drawn by the changes, few."""
+    """A few cells that together have every change that no run has proven harmless."""
     open_changes = {change for changes in changed.values() for change in changes} - proven
-    drawn = sorted(  # those that were trained, and show most at once
+    ordered = sorted(  # first those that were trained, not taken over, and have most changes
         changed,
         key=lambda c: ("taken_over" in found[c].job(MADE), -len(changed[c]), derive_seed(0, "run again", repr(c))),
     )
     sampled = []
-    for cell in drawn:
-        if gone := open_changes & set(changed[cell]):
-            open_changes -= gone
+    for cell in ordered:
+        if covered := open_changes & set(changed[cell]):
+            open_changes -= covered
             sampled.append(cell)
     return sampled
 
 
 def _check_machine(study: Study, outcome: StoredOutcome) -> None:
-    """Bytes of native numerics can be compared on the same class of hardware alone."""
+    """Raise a UserError if the bytes cannot be compared here: native numerics need the same class of hardware."""
     from ict_core.process.machine import this_platform
 
-    here = {"platform": this_platform(), "process": {"numerics": {"chosen": study.numerics}}}
-    hardware = hardware_class(here["platform"], here["process"])[:1]
+    local = {"platform": this_platform(), "process": {"numerics": {"chosen": study.numerics}}}
+    hardware = hardware_class(local["platform"], local["process"])[:1]
     machines = [run["hardware"] for run in outcome.record["runs"]]
-    on_gpus = any(len(kinds) > 1 for kinds in machines)  # which this process cannot tell, as it has not imported torch
+    on_gpus = any(len(kinds) > 1 for kinds in machines)  # this process sees no GPU, as it has not imported torch
     if hardware not in machines and not on_gpus:
         commit = outcome.record["runs"][0]["commit"]
         raise UserError(

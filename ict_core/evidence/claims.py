@@ -15,7 +15,7 @@ Points = Annotated[float, Field(gt=0, le=100)]
 
 
 class DifferenceTest(Section):
-    """`ours` minus `against` in a metric, a value a run, paired by seed.
+    """`ours` minus `against` in a metric, one value per run, paired by seed.
 
     `direction` is what the claim says of it: higher or lower than 0, or equal to 0 within the study's margin.
     """
@@ -23,11 +23,11 @@ class DifferenceTest(Section):
     kind: Literal["difference"]
     ours: Name
     against: tuple[Name, ...] = Field(min_length=1)
-    combine: Literal["mean", "strongest"] | None = None  # of several baselines; one needs none
+    combine: Literal["mean", "strongest"] | None = None  # how several baselines are combined; absent for one
     metric: Metric
-    minus_metric: Metric | None = None  # the gain in `metric` less the gain in this one
-    benchmarks: tuple[str, ...] | None = None  # the paper's names; all of them where absent
-    every_model: Literal[True] | None = None  # each model must show it; where absent, their mean
+    minus_metric: Metric | None = None  # the gain in `metric` less the gain in this metric
+    benchmarks: tuple[str, ...] | None = None  # the paper's names; absent: the average
+    every_model: Literal[True] | None = None  # each model must show it; absent: their mean
     direction: Literal["higher", "lower", "equal"]
 
     def faults(self) -> Iterator[Fault]:
@@ -36,7 +36,7 @@ class DifferenceTest(Section):
 
 
 class Largest(Section):
-    """The largest gain of `ours` over a baseline on one benchmark of one model, corrected for having been searched."""
+    """The largest gain of `ours` over a baseline on one benchmark of one model, corrected for the search."""
 
     kind: Literal["largest"]
     ours: Name
@@ -45,7 +45,7 @@ class Largest(Section):
 
 
 class Measure(Section):
-    """A quantity of the training log or of the token sample, a value a run: either in a range, or against 0.
+    """A quantity of the training log or of the token sample, one value per run: either in a range, or against 0.
 
     With `minus`, the quantity of that variant's run with the same seed is subtracted.
     """
@@ -74,15 +74,15 @@ class Claim(Section):
     """One entry of the ledger."""
 
     id: ClaimId
-    family: Name  # the claims that answer one question: a correction runs over them
-    after: ClaimId | None = None  # an earlier claim of the family, without whose p below ALPHA this one decides nothing
-    bound_with: ClaimId | None = None  # one that a bound ties to it: where entropies are small both cannot hold
+    family: Name  # of claims that answer one question and are corrected together
+    after: ClaimId | None = None  # an earlier claim of the family; this one counts only if its p is below ALPHA
+    bound_with: ClaimId | None = None  # a claim tied to this one by a bound: with small entropies both cannot hold
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
     paper: str | None = None  # the paper's own figure, in words; absent where it gives none
-    paper_points: Points | None = None  # the claimed effect, for the number of runs that find it
-    test: Test | None = None  # absent where no study can test it yet
-    needs: str | None = None  # what is then missing
+    paper_points: Points | None = None  # the claimed effect, for the number of runs that would find it
+    test: Test | None = None  # absent if no study can test it yet
+    needs: str | None = None  # what is missing to test it, if there is no test
 
     def faults(self) -> Iterator[Fault]:
         if (self.test is None) == (self.needs is None):
@@ -90,9 +90,9 @@ class Claim(Section):
 
     @property
     def guarded(self) -> bool:
-        """Whether the gates of a study's validity guard it: it compares trainings, or is about what a training does.
+        """Whether the verdict depends on the study's gates: the claim compares trainings, or is about what one does.
 
-        A claim on the tokens that a rule keeps does not need that anything is learned.
+        A claim about the tokens that a rule keeps does not need anything to be learned.
         """
         return not isinstance(self.test, Measure) or QUANTITIES[self.test.quantity].frame == "log"
 
@@ -103,7 +103,7 @@ class ClaimsFile(Section):
     claims: tuple[Claim, ...] = Field(min_length=1)
 
     def faults(self) -> Iterator[Fault]:
-        seen: dict[str, str] = {}  # families by id
+        seen: dict[str, str] = {}  # the family of each claim, by id
         ids = [claim.id for claim in self.claims]
         for index, claim in enumerate(self.claims):
             if claim.bound_with is not None and claim.bound_with not in ids:
@@ -118,14 +118,14 @@ class ClaimsFile(Section):
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
-    """Read and check the ledger; a UserError has one line a problem."""
+    """Read and check the ledger; a UserError has one line per problem."""
     return load_section(path, ClaimsFile).claims
 
 
 def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], str]:
-    """(variant, baseline, metric) of every difference of the average that the ledger declares, and its claim's family.
+    """(variant, baseline, metric) of every difference on the average that the ledger declares -> its claim's family.
 
-    Where several claims name it, that of the first about this difference alone, not about a mean that it is a part of.
+    If several claims name it, a claim about this difference alone goes before one about a mean that contains it.
     """
     pairs: dict[tuple[str, str, str], str] = {}
     tests = [(claim.test, claim.family) for claim in claims if isinstance(claim.test, DifferenceTest)]

@@ -1,4 +1,4 @@
-"""The collecting stage: what every cell left becomes the few files that all evidence is made from."""
+"""The collecting stage: what every cell left becomes the few files from which all evidence is made."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from ict_core.store.declared import declared
 from ict_core.store.layout import LEARNING_CURVE, StudyFiles, cell_folder
 from ict_core.store.manifests import read_manifest, write_manifest
 
-# keys of a job's manifest that the study's has otherwise, or not at all
+# keys of a job's manifest that the study's manifest has in another form, or not at all
 _APART = frozenset(["config", "engine_settings", "files", "packages", "python", "platform", "process", "source", "trl"])
 
 
@@ -28,15 +28,15 @@ def collect(
 ) -> None:
     """Gather what a study's cells left into a few files, its manifest (:func:`merge_manifests`) among them.
 
-    The scores of the cells at the shared learning rate stand apart, under their variants' names; log and tokens are of
-    the grid's cells alone.
+    The scores of the cells at the shared learning rate get a file of their own, under their variants' names. Log and
+    tokens are those of the grid's cells alone.
 
     Args:
         results: the study's folder.
         of: the study.
-        cells: those that are stored each on its own, and were not run here.
-        regraded: a folder of other grades of the same cells, taken in place of the study's; it receives the files.
-        declaring: the files that declare outcome, gates and analysis; of regraded cells the study's own record counts.
+        cells: the cells that are stored one by one, and were not run here.
+        regraded: a folder of other grades of the same cells, used instead of the study's; it receives the files.
+        declaring: files that declare outcome, gates and analysis; without them regraded cells keep the study's record.
 
     Raises:
         UserError: a cell's file is missing or not of its schema, its stages do not belong together, or a stored cell
@@ -80,14 +80,14 @@ def collect(
         records.write_frame(pd.concat(curves), graded.frame(LEARNING_CURVE), records.STUDY_LEARNING_CURVE)
     records.write_frame(compute_frame(manifests), graded.frame("compute"), records.COMPUTE)
     merged = merge_manifests(manifests)
-    told = read_manifest(study.manifest).get("declared") if regraded is not None else None
+    declaration = read_manifest(study.manifest).get("declared") if regraded is not None else None
     if declaring:
-        told = declared(declaring, (source["commit"] for source in merged["sources"]))
-    write_manifest(graded.manifest, merged if told is None else merged | {"declared": told})
+        declaration = declared(declaring, (source["commit"] for source in merged["sources"]))
+    write_manifest(graded.manifest, merged if declaration is None else merged | {"declared": declaration})
 
 
 def _manifests(study: StudyFiles, of: Study, outcome: Callable[[Cell], Outcome]) -> Iterable[dict[str, Any]]:
-    """Every job's manifest with its cell, in the order of the path of the data."""
+    """Every job's manifest with its cell, in the order in which data go through the stages."""
     choices = {arm: read_manifest(study.chosen_rate(*arm)) for arm in of.tuned_arms()}
     made = [*of.all_bases(), *of.trained_cells()]
     tried = [cell for arm, choice in choices.items() for cell in trials(*arm, tried_in(choice))]
@@ -101,44 +101,44 @@ def _manifests(study: StudyFiles, of: Study, outcome: Callable[[Cell], Outcome])
 
 
 def compute_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """``records.COMPUTE``: what each job took. A job without a GPU has NaN for the GPU's memory."""
+    """``records.COMPUTE``: what each job cost. A job without a GPU has NaN for the GPU's memory."""
     keys = {column: "wall_seconds" if column == "seconds" else column for column in records.COMPUTE}
     frame = pd.DataFrame([{column: job[key] for column, key in keys.items()} for job in manifests])
     return frame.astype({column: "float64" for column, kind in records.COMPUTE.items() if kind == "float"})
 
 
 def check_chain(manifests: Iterable[dict[str, Any]]) -> None:
-    """A UserError where a job worked on another base model, weights or completions than the job before it made."""
+    """Raise a UserError if a job used another base model, weights or completions than the job before it made."""
     jobs = {(job["model"], job["variant"], job["seed"], job["stage"]): job for job in manifests}
-    making = ("pretrain", "fetch", "supervised_start", "train")
-    weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in making}
+    producers = ("pretrain", "fetch", "supervised_start", "train")
+    weights = {key[:3]: job["model_sha256"] for key, job in jobs.items() if key[3] in producers}
     for (model, variant, seed, stage), job in jobs.items():
         match stage:
             case "train":
-                key, base = "base_sha256", (model, BASE, seed)  # its own, or the one of a model from elsewhere
-                made = weights[base if base in weights else (model, BASE, 0)]
+                key, base = "base_sha256", (model, BASE, seed)  # its own, or the only one of a fetched model
+                expected = weights[base if base in weights else (model, BASE, 0)]
             case "generate":
-                key, made = "model_sha256", weights[model, variant, seed]
+                key, expected = "model_sha256", weights[model, variant, seed]
             case "grade":
                 key = "completions_sha256"
-                made = jobs[model, variant, seed, "generate"][key]
+                expected = jobs[model, variant, seed, "generate"][key]
             case _:
                 continue
-        if job[key] != made:
+        if job[key] != expected:
             raise UserError(
                 f"{cell_folder(model, variant, seed)}: {stage}: its {key} is {job[key][:16]}..., but the stage before "
-                f"made {made[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
+                f"made {expected[:16]}...: files of different runs lie together; delete the cell's folder and rerun"
             )
 
 
 def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """All manifests as one, what several of them share written once.
+    """All manifests as one, with what several of them share written once.
 
     ``jobs`` is a list in the given order, each with its cell, stage, hashes and cost. Under the keys ``environment``
     (packages, Python, machine), ``process`` (threads, flags), ``source`` (commit, state of the tree), ``loaded`` (the
-    library's files), ``trl`` and ``engine`` (their settings) a job has a number: the position in the list of that name.
-    TRL's seed, which differs between cells, stays in the job, and so does a learning rate that was chosen; its
-    configuration and its files' hashes are in the cell's own manifest alone.
+    library's files), ``trl`` and ``engine_settings`` a job has a number: the position in the list of that kind. TRL's
+    seed, which differs between cells, stays in the job, and so does a learning rate that was chosen. The configuration
+    of a job and its files' hashes are in the cell's own manifest alone.
     """
     kinds = ("environments", "processes", "sources", "loaded", "trl", "engines")
     shared: dict[str, list[Any]] = {kind: [] for kind in kinds}
@@ -171,17 +171,17 @@ def merge_manifests(manifests: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def count_grades(grades: pd.DataFrame) -> pd.DataFrame:
-    """Count the verdicts on each problem in ``records.GRADES``: the columns of ``records.SCORES`` but for the cell.
+    """Count the verdicts on each problem in ``records.GRADES``: the columns of ``records.SCORES`` without the cell.
 
-    One row a problem in order of first appearance. Ungraded samples count in ``sampled`` and not in ``n``. UserError: a
-    status that is not one of ``records.STATUSES``.
+    There is one row per problem, in order of appearance. Ungraded samples count in ``sampled`` and not in ``n``. A
+    UserError if a status is not one of ``records.STATUSES``.
     """
     problem = ["benchmark", "problem"]
     unknown = grades[~grades["status"].isin(records.STATUSES)]
     if len(unknown):
         row = unknown.iloc[0]
-        shown = ", ".join(f"{column} {row[column]}" for column in (*problem, "sample", "status"))
-        raise UserError(f"grades: {shown}: the status is unknown")
+        place = ", ".join(f"{column} {row[column]}" for column in (*problem, "sample", "status"))
+        raise UserError(f"grades: {place}: the status is unknown")
     counted = grades[problem].assign(
         sampled=1,
         **{status: (grades["status"] == status).astype("int64") for status in records.STATUSES},

@@ -1,6 +1,6 @@
-"""What the modules of a folder declare of their figures or tables, read from their source.
+"""What the modules of a folder declare about their figures or tables, read from their source.
 
-No module is imported: the workflow and the pages read titles and inputs at every start, plotting takes a second.
+No module is imported: the workflow and the pages read titles and inputs at every start, and plotting takes a second.
 """
 
 import ast
@@ -11,28 +11,28 @@ from typing import Any, TypeVar
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What every shown thing declares."""
+    """What every figure or table declares."""
 
     title: str  # a few words
-    inputs: tuple[str, ...]  # names of frames of `evidence.Stored`, in the order in which a figure takes them
-    place: int  # by which the report orders them
+    inputs: tuple[str, ...]  # names of frames of `evidence.stored.Stored`, in the order in which a figure takes them
+    place: int  # its position in the report
 
 
 Kind = TypeVar("Kind", bound=Shown)
 
 
 def read_declarations(folder: Path, variable: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Of every module that has ``variable = kind(...)`` its name and the declaration, by place.
+    """The declarations of all modules that have ``variable = kind(...)``, by module name, in order of place.
 
     Raises:
-        ValueError: a declaration that cannot be read without importing its module, or two of one place.
+        ValueError: a declaration cannot be read without importing its module, or two have the same place.
     """
     declared: dict[str, Kind] = {}
     for file in sorted(folder.glob("*.py")):
         source = file.read_text(encoding="utf-8")
         if f"\n{variable} = {kind.__name__}(" in source:
             declared[file.stem] = kind(**_keywords(source, variable, file))
-    if len({shown.place for shown in declared.values()}) < len(declared):
+    if len({entry.place for entry in declared.values()}) < len(declared):
         raise ValueError(f"{folder}: two declarations have one place")
     return dict(sorted(declared.items(), key=lambda item: item[1].place))
 

@@ -1,4 +1,4 @@
-"""What one model's graded answers say: pass@k of every benchmark and of their average, with intervals over problems."""
+"""Results of one model's graded answers: pass@k by benchmark and on their average, with intervals over problems."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,12 +13,12 @@ from ict_core.statistics.schemas import AVERAGE
 
 
 def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: int) -> dict[str, dict[str, Any]]:
-    """By benchmark, as they are named, and for ``average`` of several: pass@k for k of 1, 4 and ``samples``.
+    """pass@k for k of 1, 4 and ``samples``, for each of ``benchmarks`` and, if they are several, for ``average``.
 
-    Of ``records.GRADES``, as a study's base model has them. Each pass@k has its standard error (``_stderr``) and the
-    limits of its 95 % interval for new problems of this kind (``_low``, ``_high``): Wilson's of one answer a problem,
-    else Student's t over problems on the logit scale. Numbers that do not exist are None. ``n-samples`` are answers
-    that could be graded; ``ungraded`` are not wrong, and count nowhere.
+    ``grades`` is a frame of ``records.GRADES``, as for a study's base model. Each pass@k has its standard error
+    (``_stderr``) and the limits of its 95 % interval for new problems of this kind (``_low``, ``_high``): Wilson's with
+    one graded answer per problem, else Student's t over problems on the logit scale. Missing numbers are None.
+    ``n-samples`` are the answers that could be graded. Those in ``ungraded`` are not wrong, and enter no pass@k.
     """
     counts = count_grades(grades)
     metrics = [f"pass@{k}" for k in sorted({k for k in (1, 4, samples) if k <= samples})]
@@ -31,7 +31,7 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
         for metric in metrics:
             values = metric_values(metric, graded["n"], graded["correct"])
             blocks[metric].append(values)
-            results[name] |= _told(metric, [values], yes_or_no=bool((rows["n"] == 1).all()))
+            results[name] |= _told(metric, [values], yes_or_no=bool((graded["n"] == 1).all()))
         results[name] |= {
             "problems": len(rows),
             "n-samples": int(rows["n"].sum()),
@@ -54,7 +54,7 @@ def _told(metric: str, blocks: list[Floats], yes_or_no: bool = False) -> dict[st
 
 
 def result_lines(results: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """The rows of a table: benchmark, then every pass@k in percent with its interval, and the answers."""
+    """The rows of a table: benchmark, every pass@k in percent with its interval, numbers of problems and answers."""
     metrics = [key for key in next(iter(results.values())) if key.startswith("pass@") and "_" not in key]
 
     def cell(row: Mapping[str, Any], metric: str) -> str:

@@ -1,4 +1,4 @@
-"""Every number that is shown of a study: runs, levels, contrasts, and what is said of tokens."""
+"""Every number that is shown of a study: runs, levels, contrasts, and measures of tokens."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from ict_core.store.records import STATUSES_GRADED
 
 
 def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
-    """`statistics.STATISTICS` of what was measured (`stored`); the pairs of the ledger `claims` are declared.
+    """The frames of `STATISTICS` from what was measured (`stored`); the pairs of the ledger `claims` are declared.
 
     Raises:
         UserError: the scores are not those that the study's settings ask for, or the ledger is wrong.
@@ -42,11 +42,11 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     )
     averaged = study.averaged
     analysis = analyse(scores, settings.variants, comparisons, averaged)
-    again = study.frame("shared_rate_scores")
+    shared_scores = study.frame("shared_rate_scores")
     shared = {name: pd.DataFrame(columns=list(STATISTICS[name])) for name in ("runs", "levels", "contrasts")}
-    if len(again):
+    if len(shared_scores):
         base = scores[scores["variant"] == BASE]
-        shared = analyse(pd.concat([base, again]), settings.variants, comparisons, averaged)
+        shared = analyse(pd.concat([base, shared_scores]), settings.variants, comparisons, averaged)
     at_shared_rate = {SHARED_RATE + name: frame for name, frame in shared.items()}
     log, tokens, shadow = (study.frame(name) for name in ("log", "tokens", "shadow"))
     of_tokens = token_frames(log, tokens, shadow, settings.variants, settings.baselines[0])
@@ -54,20 +54,20 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     entries = ledger(ledger_claims, frames, settings.margin, settings.power) if settings.validity else []
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None
     if declared and values_hash(claims) not in {file.get("values_sha256") for file in declared["files"].values()}:
-        declared["changed"] = claims.name
+        declared = declared | {"changed": claims.name}
     ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]
-    made = {
+    others = {
         "batches": batch_frame(settings, frames.runs, log),
         "validity": validity_frame(study, frames.runs, entries, declared),
         "ranks": rank_frame(frames.runs, ranked),
     }
     if settings.whole.get(LEARNING_CURVE):
-        made["learning_curve_means"] = curve_means(study.frame(LEARNING_CURVE))
-    return analysis | at_shared_rate | of_tokens | made
+        others["learning_curve_means"] = curve_means(study.frame(LEARNING_CURVE))
+    return analysis | at_shared_rate | of_tokens | others
 
 
 def curve_means(answers: pd.DataFrame) -> pd.DataFrame:
-    """``LEARNING_CURVE_MEANS`` of ``records.STUDY_LEARNING_CURVE``: the share of a run's graded answers, over seeds."""
+    """``LEARNING_CURVE_MEANS`` from ``records.STUDY_LEARNING_CURVE``: correct share of graded answers, over seeds."""
     graded = answers[answers["status"].isin(STATUSES_GRADED)]
     right = graded.assign(value=(graded["status"] == "correct").astype("float64"))
     runs = right.groupby([*CELL, "step"], sort=False)["value"].mean()

@@ -1,6 +1,7 @@
-"""Can this study tell? Gates on the base, the baseline, its replica, random tokens and the oracle: on no rule tested.
+"""Gates: conditions without which a study cannot tell rules apart. They never use a rule under test.
 
-A gate that fails in a model says that nothing can be concluded from that model's comparisons, whatever they show.
+They are about the base model, the baseline, its replica, random tokens and the oracle. If a gate fails in a model,
+nothing can be concluded from that model's comparisons, whatever they show.
 """
 
 import math
@@ -18,11 +19,11 @@ from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, ROUNDING, Metric
 
 PASSED, FAILED, NOT_MEASURED = "passed", "failed", "not measured"
 GAIN, CEILING, KEPT, REPLICA, ORACLE = "gain", "ceiling", "kept", "replica", "oracle"
-_GAINS: Metric = "pass@1"  # in which learning itself is measured
+_GAINS: Metric = "pass@1"  # the metric in which learning itself is measured
 
 
 class Finding(NamedTuple):
-    """A row of `statistics.VALIDITY`, such as a gate in one model; numbers are shares, of `KEPT` a ratio."""
+    """A row of `VALIDITY`, such as a gate in one model. Numbers are shares, a ratio for `KEPT`, or a learning rate."""
 
     gate: str
     model: str  # empty where no model ran its arms
@@ -31,14 +32,14 @@ class Finding(NamedTuple):
     value: float = math.nan
     low: float = math.nan  # of the 95 % interval over training runs
     high: float = math.nan
-    p: float = math.nan  # of the test that decides, where one does
+    p: float = math.nan  # of the deciding test, if there is one
     seeds: int = 0
     asked: str = ""  # the declared bounds, in words
-    outcome: str = ""  # of a gate one of the three
-    because: str = ""  # why it is not passed; empty of one that is
+    outcome: str = ""  # of a gate: PASSED, FAILED or NOT_MEASURED
+    because: str = ""  # why it is not passed; empty if it is
 
 
-_Decision = tuple[Estimate, float, bool]  # a value, the p of the test that decides, and whether it is enough
+_Decision = tuple[Estimate, float, bool]  # a value, the p of the deciding test, and whether the gate is passed
 
 
 class _Plan(NamedTuple):
@@ -47,23 +48,23 @@ class _Plan(NamedTuple):
     gate: str
     of: str
     asked: str
-    fault: str  # what it means where it fails
+    fault: str  # what it means if the gate fails
     arms: tuple[str, ...]
-    values: Mapping[str, pd.Series | pd.DataFrame]  # of each model that ran the arms: a row a run
+    values: Mapping[str, pd.Series | pd.DataFrame]  # by model that ran the arms: one row per run
     decide: Callable[[Floats], _Decision]
 
 
 def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Finding]:
-    """Every gate in every model that ran its arms; one row where none did.
+    """Every gate in every model that ran its arms; one row if no model did.
 
-    `runs` is a frame of `statistics.schemas.RUNS`; `margin` the study's, a share.
+    `runs` is a frame of `statistics.schemas.RUNS`; `margin` is the study's, a share.
     """
     plans = [*_of_learning(validity, runs), *_of_comparing(validity, runs, margin)]
     return [gate for plan in plans for gate in _decided(plan, set(runs["variant"]))]
 
 
 def failed(found: Sequence[Finding]) -> dict[str, str]:
-    """The models in which gates failed, each with these in words."""
+    """The models in which gates failed, each with its failed gates in words."""
     names: dict[str, list[str]] = {}
     for gate in found:
         if gate.outcome == FAILED:
@@ -72,31 +73,31 @@ def failed(found: Sequence[Finding]) -> dict[str, str]:
 
 
 def without_verdicts(validity: pd.DataFrame) -> str:
-    """A sentence for tables and figures of verdicts where gates failed: in which models they do not count; else ""."""
+    """A sentence for tables and figures: on which models verdicts do not count, as gates failed; empty if on none."""
     names = validity[validity["outcome"] == FAILED].groupby("model", sort=False)["gate"].agg(", ".join)
     models = " and ".join(f"{model} (failed gate: {gates})" for model, gates in names.items())
     return f"Verdicts on rules do not count on {models}: not testable here." if models else ""
 
 
 def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
-    of, arms = plan.of, ", ".join(plan.arms)
+    label, arms = plan.of, ", ".join(plan.arms)
     for model, values in plan.values.items():
         value, p, enough = plan.decide(values.to_numpy(np.float64))
         mean, low, high = float(value.mean), float(value.low), float(value.high)
         because = "" if enough else _reason(plan, values.to_numpy(np.float64), low)
         outcome = PASSED if enough else FAILED
-        yield Finding(plan.gate, model, of, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
+        yield Finding(plan.gate, model, label, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
     if not plan.values:
         missing = [arm for arm in plan.arms if arm not in ran]
         because = (
             f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)} with one seed"
         )
-        yield Finding(plan.gate, "", of, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
+        yield Finding(plan.gate, "", label, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
 
 
 def _reason(plan: _Plan, values: Floats, low: float) -> str:
-    """Why a gate fails on these values, whose interval begins at `low`."""
-    if len(values) == 1:  # which is enough to see that there is no room left
+    """Why a gate fails on these values; `low` is the lower limit of their interval."""
+    if len(values) == 1:  # enough to see that there is no room left
         return plan.fault if plan.gate == CEILING else f"{plan.fault}, as one run cannot show it"
     if plan.gate == KEPT and math.isnan(low):
         return f"the gain of {plan.arms[1]} does not differ from 0, so nothing is a share of it"
@@ -106,12 +107,12 @@ def _reason(plan: _Plan, values: Floats, low: float) -> str:
 
 
 def _at_least(value: Estimate, bound: float, lower: float) -> _Decision:
-    """A limit that is NaN is none."""
+    """Passed if the value is at least `bound` and its lower limit above `lower`; with a limit of NaN it is not."""
     return value, math.nan, bool(value.mean >= bound - ROUNDING and value.low > lower)
 
 
 def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
-    """The baseline learns, has room left, and keeps learning with few tokens at random."""
+    """The gates on learning: the baseline learns, has room left, and still learns with few random tokens."""
     gain, random = (differences_of(runs, arm, BASE, _GAINS) for arm in (v.baseline, v.random))
     yield _Plan(
         GAIN,
@@ -122,16 +123,16 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         gain,
         lambda x: _at_least(over_runs(x).of_difference(), v.gain_points / 100, v.gain_lower_points / 100),
     )
-    most = v.ceiling_percent - v.below_ceiling_points
+    highest = v.ceiling_percent - v.below_ceiling_points
     levels = runs[(runs["benchmark"] == AVERAGE) & (runs["metric"] == _GAINS) & (runs["variant"] == v.baseline)]
     yield _Plan(
         CEILING,
         f"{v.baseline}, {_GAINS}",
-        f"at most {most:g}: {v.below_ceiling_points:g} points below the ceiling, {v.ceiling_percent:g}",
+        f"at most {highest:g}: {v.below_ceiling_points:g} points below the ceiling, {v.ceiling_percent:g}",
         f"{v.baseline} ends too near the ceiling",
         (v.baseline,),
         {str(model): values for model, values in levels.groupby("model", sort=False)["value"]},
-        lambda x: (over_runs(x).of_share(), math.nan, bool(x.mean() <= most / 100 + ROUNDING)),
+        lambda x: (over_runs(x).of_share(), math.nan, bool(x.mean() <= highest / 100 + ROUNDING)),
     )
     both = {m: pd.concat([random[m], gain[m]], axis=1, join="inner") for m in random if m in gain}
     yield _Plan(
@@ -146,7 +147,7 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
 
 
 def _of_comparing(v: Validity, runs: pd.DataFrame, margin: float) -> Iterator[_Plan]:
-    """Two runs of one method are alike, and a rule that must win does."""
+    """The gates on comparing: two trainings of one method are equivalent, and a rule that must win does."""
 
     def alike(x: Floats) -> _Decision:
         value = over_runs(x).of_difference()

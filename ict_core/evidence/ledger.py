@@ -25,7 +25,7 @@ from ict_core.statistics.deciding import (
 )
 from ict_core.statistics.schemas import ROUNDING
 
-_Tested = tuple[Outcome, dict[str, float], str]  # of a claim's test, each model's mean, and a remark
+_Tested = tuple[Outcome, dict[str, float], str]  # outcome of a claim's test, each model's mean, and a remark
 _UNCORRECTED = ("estimate", "low", "high", "p", "p_equivalence")
 _CORRECTED = ("p_adjusted", "p_equivalence_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
@@ -33,21 +33,21 @@ POINTS = "points"  # the unit of differences in a metric, whose values are share
 
 @dataclass(frozen=True)
 class LedgerFrames:
-    """The frames that claims are tested on, and what they stand for."""
+    """The frames that claims are tested on, and the benchmarks and gates that count."""
 
     runs: pd.DataFrame  # `statistics.schemas.RUNS`
     quantities: pd.DataFrame  # `statistics.schemas.QUANTITIES`
     mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
-    failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> these, in words
-    outside: tuple[str, ...] = ()  # the paper's benchmarks whose stand-ins, left without headroom, `mirrors` lacks
+    failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> those gates, in words
+    outside: tuple[str, ...] = ()  # the paper's benchmarks that `mirrors` lacks, as their stand-ins have no headroom
 
 
 @dataclass(frozen=True)
 class Entry:
     """One claim and its verdict.
 
-    `seeds_needed`: runs of each model and arm that would find the claimed effect (the margin where the paper gives no
-    figure) at the corrected level with the declared power; infinite where none would do, NaN where unknown.
+    `seeds_needed`: runs of each model and arm that find the claimed effect (`Outcome.effect` if the paper gives no
+    figure) at the corrected level with the declared power; infinite if no number does, NaN if unknown.
     """
 
     claim: Claim
@@ -58,20 +58,20 @@ class Entry:
     p_adjusted: float = math.nan  # corrected within the claim's family
     p_equivalence_adjusted: float = math.nan
     seeds_needed: float = math.nan
-    seeds_needed_seen: float = math.nan  # the same of the effect that was seen
+    seeds_needed_seen: float = math.nan  # the same for the effect that was seen
     detectable: float = math.nan  # the smallest effect that these runs would have found with the declared power
 
     @property
     def unit(self) -> str:
-        """`points` (the values are shares of 1), or what the quantity is."""
+        """`points` (the values are shares of 1), or the unit of the quantity."""
         test = self.claim.test
         return QUANTITIES[test.quantity].unit if isinstance(test, Measure) else POINTS
 
 
 def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: float) -> list[Entry]:
-    """Test every claim that the study can test, corrected within its family (:func:`corrected`). One entry a claim.
+    """Test every claim that the study can test, corrected within its family (:func:`corrected`). One entry per claim.
 
-    `margin` is the smallest difference of interest, a share; `power` that of `seeds_needed` and `detectable`.
+    `margin` is the smallest difference of interest, a share. `power` is for `seeds_needed` and `detectable`.
     """
     tested = [_tested(claim, frames, margin) for claim in claims]
     outcomes = [(claim, result[0]) for claim, result in zip(claims, tested, strict=True) if result is not None]
@@ -80,18 +80,18 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
         entry = Entry(claim, Outcome(), {}, NOT_TESTED, _absence(claim, frames))
         if result is not None:
             entry = _entry(claim, result, corrections[claim.id], margin, power)
-            if left := [name for name in getattr(claim.test, "benchmarks", None) or () if name in frames.outside]:
-                without = f"without {', '.join(left)}, as the base model has no headroom there"
-                entry = replace(entry, remark=_joined(entry.remark, without))
+            if excluded := [name for name in getattr(claim.test, "benchmarks", None) or () if name in frames.outside]:
+                remark = f"without {', '.join(excluded)}, as the base model has no headroom there"
+                entry = replace(entry, remark=_joined(entry.remark, remark))
             reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
-            if reasons and claim.guarded:  # no number of it changes
+            if reasons and claim.guarded:  # its numbers stay
                 entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
         entries.append(entry)
     return entries
 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
-    """None where there is no test, or nothing to test."""
+    """The outcome of a claim, before corrections; None if there is no test, or nothing to test."""
     test, remark = claim.test, ""
     if isinstance(test, Largest):
         gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
@@ -117,7 +117,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         elif all(np.ptp(array) <= ROUNDING for array in arrays.values()):
             remark = "all paired values are equal"
     if claim.paper_points is not None and claim.paper_points / 100 <= margin:
-        result = replace(result, p_equivalence=math.nan)  # the margin cannot tell the paper's figure from none
+        result = replace(result, p_equivalence=math.nan)  # the paper's figure is within the margin, as is no effect
     return result, by_model, remark
 
 
@@ -145,7 +145,7 @@ def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float,
 
 
 def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
-    """What there is to say of a difference from 0 that was not found."""
+    """A remark on a difference from 0 that was not found; else empty."""
     if verdict != NOT_RESOLVED or math.isnan(smallest):
         return ""
     if finding == NOT_CONFIRMED:
@@ -174,7 +174,7 @@ def _absence(claim: Claim, frames: LedgerFrames) -> str:
 
 
 def variants_of(test: Test | None) -> list[str]:
-    """The variants that a test is about, the compared one first; none without a test."""
+    """The variants that a test is about, the compared one first; none if there is no test."""
     if isinstance(test, Measure):
         return [test.of, *([test.minus] if test.minus else [])]
     return [test.ours, *test.against] if test is not None else []
@@ -187,8 +187,8 @@ def describe(claim: Claim) -> str:
         return "none"
     if isinstance(test, Measure):
         rule = f"within {test.within[0]:g} to {test.within[1]:g}" if test.within else f"{test.direction} than 0"
-        of = test.of if test.minus is None else f"{test.of} − {test.minus}"
-        return f"{test.quantity.replace('_', ' ')} of {of}: {rule}"
+        arms = test.of if test.minus is None else f"{test.of} − {test.minus}"
+        return f"{test.quantity.replace('_', ' ')} of {arms}: {rule}"
     others = ", ".join(test.against)
     if isinstance(test, Largest):
         return f"largest {test.ours} − {others} on one benchmark, {test.metric}: higher than 0"

@@ -1,6 +1,6 @@
-"""What training logs, token samples and shadow scoring say: quantities of each run, and what each rule keeps.
+"""Measures from training logs, token samples and shadow scoring: quantities of each run, and what each rule keeps.
 
-The claims about tokens are tested on the quantities; :func:`token_frames` makes all frames that need no scores.
+Claims about tokens are tested on the quantities. :func:`token_frames` makes all frames that need no scores.
 """
 
 import math
@@ -31,20 +31,20 @@ RULE_QUANTITIES = {
     "purity": "beta",
     "distance": "|p − beta|",
 }
-"""Columns of `records.SHADOW` and what they are called."""
+"""Columns of `records.SHADOW` and their display names."""
 
 OWN = "own"
 CHANCE = {"recall": "kept", "precision": "forks"}
-"""What a draw of as many tokens at random has for its recall and its precision: shares of all tokens."""
+"""The measures that recall and precision equal for as many tokens drawn at random: shares of all tokens."""
 
 WHEN = ("first", "last", "all")
 
 
 class Quantity(NamedTuple):
-    """A number that a run has."""
+    """A number measured for each run."""
 
     of_run: Callable[[pd.DataFrame], float]
-    frame: str  # that it is computed from: log or tokens
+    frame: str  # the frame it is computed from: log or tokens
     unit: str
 
 
@@ -60,12 +60,12 @@ def _change(column: str) -> Callable[[pd.DataFrame], float]:
 
 
 def mean_probability_kept(tokens: pd.DataFrame) -> float:
-    """Mean probability pi of the kept tokens, as the policy that drew them gave it."""
+    """Mean probability pi of the kept tokens, under the policy that sampled them."""
     return float(np.exp(tokens.loc[tokens["kept"], "logprob"]).mean())
 
 
 def high_entropy_share(tokens: pd.DataFrame) -> float:
-    """Share of the kept tokens whose H1 lies above the median of all response tokens of their step; a tie is half."""
+    """Share of the kept tokens whose H1 is above the median of all response tokens of their step; a tie counts half."""
     kept = tokens[tokens["kept"]]
     median = tokens.groupby("step")["h1"].median().reindex(kept["step"]).to_numpy()
     above, tied = (kept["h1"].to_numpy() > median).mean(), (kept["h1"].to_numpy() == median).mean()
@@ -73,20 +73,20 @@ def high_entropy_share(tokens: pd.DataFrame) -> float:
 
 
 def _distance(tokens: pd.DataFrame) -> pd.Series:
-    """Of each token |pi - beta|, beta = exp(-H2)."""
+    """|pi - beta| of each token, where beta = exp(-H2)."""
     return (np.exp(tokens["logprob"]) - np.exp(-tokens["h2"])).abs()
 
 
 def distance_from_beta(tokens: pd.DataFrame) -> float:
-    """Mean of |pi - beta| over the kept tokens less that over the dropped ones, beta = exp(-H2)."""
+    """Mean of |pi - beta| over the kept tokens less the mean over the dropped ones, where beta = exp(-H2)."""
     distance = _distance(tokens)
     return float(distance[tokens["kept"]].mean() - distance[~tokens["kept"]].mean())
 
 
 def distance_from_beta_matched(tokens: pd.DataFrame) -> float:
-    """The same of kept and dropped tokens of like H1: within its deciles in each response group of a step.
+    """The same for kept and dropped tokens of similar H1: within deciles of H1 in each response group of a step.
 
-    Where H1 is low pi is near beta, whichever tokens are kept. :func:`matched_difference` says how both are matched.
+    Where H1 is low pi is near beta, whichever tokens are kept. :func:`matched_difference` says how tokens are matched.
     """
     groups = tokens.groupby(["step", "group"]).ngroup()
     return matched_difference(_distance(tokens), tokens["kept"], tokens["h1"], groups)
@@ -109,9 +109,9 @@ def sorted_curve(tokens: pd.DataFrame) -> NDArray[np.float64]:
 
 
 def sign_statement(tokens: pd.DataFrame) -> float:
-    """Share of the kept tokens whose H2 an update changed as the paper states, less what chance gives.
+    """Share of the kept tokens whose H2 an update changed as the paper states, less the share by chance.
 
-    Chance is not one half, as the signs of advantages and of changes are unequally frequent (`theory.agreement`).
+    Chance is not one half, as the signs of advantages and of changes are unequally frequent (:func:`same_sign`).
     """
     rows = updates(tokens)
     kept = rows[rows["kept"]]
@@ -120,7 +120,7 @@ def sign_statement(tokens: pd.DataFrame) -> float:
 
 
 def together_above(tokens: pd.DataFrame) -> float:
-    """Share of the tokens whose H1 and H2 an update changed in the same direction: where p > 1/e less where p < 1/e."""
+    """Share of the tokens whose H1 and H2 an update changed in the same direction: for p > 1/e less for p < 1/e."""
     rows = updates(tokens)
     h1, h2, chosen = rows["h1_moved"].to_numpy(), rows["h2_moved"].to_numpy(), regimes(rows)
     above, below = (same_sign(h1[chosen[name]], h2[chosen[name]])[0] for name in ("p > 1/e", "p < 1/e"))
@@ -147,8 +147,8 @@ def run_quantities(
 ) -> pd.DataFrame:
     """Quantities of every run of some variants.
 
-    Quantities of tokens are measured where the rule selects: not in its warm-up. A run without such a step in its
-    token sample has NaN, a variant that the study did not run no rows. The frames are `records.STUDY_LOG` and
+    Quantities of tokens are measured at steps where the rule selects, not in its warm-up. A run without such a step in
+    its token sample has NaN; a variant that the study did not run has no rows. The frames are `records.STUDY_LOG` and
     `records.STUDY_TOKENS`; the result has columns model, variant, seed, quantity, `value`.
     """
     log, tokens = (frame[frame["variant"].isin(list(variants))] for frame in (log, tokens))
@@ -171,7 +171,7 @@ def runs_of(quantities: pd.DataFrame, quantity: str, variant: str) -> pd.Series:
 
 
 def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
-    """`statistics.CURVES`: :func:`sorted_curve` of every run of `records.STUDY_TOKENS`, where the rule selects."""
+    """A frame of `CURVES`: :func:`sorted_curve` of every run of `records.STUDY_TOKENS`, where the rule selects."""
     share = np.arange(1, POINTS + 1) / POINTS
     curves = [
         pd.DataFrame({**dict(zip(CELL, run, strict=True)), "share": share, "score": sorted_curve(rows)})
@@ -181,9 +181,9 @@ def sorted_curves(tokens: pd.DataFrame) -> pd.DataFrame:
 
 
 def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
-    """`statistics.schemas.RULE_MEANS`: each quantity of each rule on the baseline's rollouts, `records.STUDY_SHADOW`.
+    """`statistics.schemas.RULE_MEANS`: each quantity of each rule on the baseline's rollouts (`records.STUDY_SHADOW`).
 
-    Shares, averaged over the sampled steps, then over the runs, with a t interval over the seeds.
+    Values are averaged over the sampled steps, then over the runs, with a t interval over the seeds.
     """
     rows = shadow[shadow["variant"] == baseline]
     runs = rows.groupby(["model", "rule", "seed"], sort=False, as_index=False)[list(RULE_QUANTITIES)].mean()
@@ -192,9 +192,9 @@ def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 
 def pooled(rows: pd.DataFrame) -> dict[str, float]:
-    """Recall and precision over the tokens of several steps together, and what chance gives.
+    """Recall and precision over the tokens of several steps together, and their values by chance.
 
-    The rows of `records.SHADOW` are of one rule of one run, whose forks are known.
+    `rows`, of `records.SHADOW`, are those of one rule in one run whose forks are known.
     """
     tokens, forks = rows["tokens"].sum(), rows["forks"].sum()
     kept = (rows["kept_share"] * rows["tokens"]).sum()
@@ -208,7 +208,7 @@ def pooled(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def of_tokens(rows: pd.DataFrame) -> dict[str, float]:
-    """The same of the tokens that a method itself kept: rows of `records.STUDY_TOKENS` of one run."""
+    """The same for the tokens that a method itself kept: rows of `records.STUDY_TOKENS` of one run."""
     return {
         "recall": fork_recall(rows),
         "kept": float(rows["kept"].mean()),
@@ -220,10 +220,10 @@ def of_tokens(rows: pd.DataFrame) -> dict[str, float]:
 def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.DataFrame:
     """`statistics.schemas.FORK_MEANS`: recall and precision at the first and last sampled step and over all.
 
-    Of `records.STUDY_SHADOW` the baseline's rollouts count, of `records.STUDY_TOKENS` the steps after the warm-up.
-    Shares over the runs, by rollouts (the baseline, or `own`), rule (of own rollouts: the variant), when (one of
-    :data:`WHEN`) and measure (`recall`, `precision`, and by :data:`CHANCE` what chance has for them). Empty without
-    known forks.
+    In `records.STUDY_SHADOW` the baseline's rollouts count, in `records.STUDY_TOKENS` the steps after the warm-up. The
+    shares are means over the runs, by rollouts (the baseline, or `own`), rule (the variant, if rollouts are its own),
+    when (one of :data:`WHEN`) and measure (`recall`, `precision`, and those that :data:`CHANCE` gives for them by
+    chance). Empty without known forks.
     """
     forks_known = shadow[(shadow["variant"] == baseline) & shadow["forks"].notna()]
     selected = tokens[tokens["selecting"] & tokens["fork"].notna()]
@@ -235,16 +235,16 @@ def fork_means(shadow: pd.DataFrame, tokens: pd.DataFrame, baseline: str) -> pd.
 def _of_runs(
     frame: pd.DataFrame, name: str, rollouts: str, measured: Callable[[pd.DataFrame], dict[str, float]]
 ) -> Iterator[tuple[str, str, str, str, str, float]]:
-    """A value a run, a time and a measure, with its key."""
+    """One value per run, time and measure, with its key."""
     for (model, rule, _), rows in frame.groupby(["model", name, "seed"], sort=False):
         step = rows["step"]
-        for when, some in zip(WHEN, (rows[step == step.min()], rows[step == step.max()], rows), strict=True):
-            for measure, value in measured(some).items():
+        for when, part in zip(WHEN, (rows[step == step.min()], rows[step == step.max()], rows), strict=True):
+            for measure, value in measured(part).items():
                 yield str(model), rollouts, str(rule), when, measure, value
 
 
 def single_logit_frames(tokens: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`statistics.SINGLE_LOGIT` and its ``_BINS``: the first-order statement against the exact change."""
+    """Frames of `SINGLE_LOGIT` and `SINGLE_LOGIT_BINS`: the first-order statement against the exact change."""
     states = sources(tokens)
     by_shift = over_sources(by_regime, states).assign(variants=ALL)
     by_bin = over_sources(breaking_shift, states).assign(variants=ALL, measure="breaking")
@@ -254,19 +254,19 @@ def single_logit_frames(tokens: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFram
 def token_frames(
     log: pd.DataFrame, tokens: pd.DataFrame, shadow: pd.DataFrame, variants: Sequence[str], baseline: str
 ) -> dict[str, pd.DataFrame]:
-    """Every frame of `statistics.STATISTICS` that is made without scores, by its name, of the trained variants.
+    """Every frame of `schemas.STATISTICS` that is made without scores, by its name, for the trained variants.
 
-    From `records.STUDY_LOG`, `STUDY_TOKENS` and `STUDY_SHADOW`; all rules are shown on the baseline's rollouts.
+    The inputs are `records.STUDY_LOG`, `STUDY_TOKENS` and `STUDY_SHADOW`. All rules use the baseline's rollouts.
     """
     tokens = tokens[tokens["variant"].isin(list(variants))]
-    quantities, agreeing = run_quantities(list(QUANTITIES), variants, log, tokens), agreement(tokens)
+    quantities, agreements = run_quantities(list(QUANTITIES), variants, log, tokens), agreement(tokens)
     single_logit, bins = single_logit_frames(tokens)
     return {
         "quantities": quantities,
         "quantity_means": over_seeds(quantities, ["model", "variant", "quantity"]),
         "curves": sorted_curves(tokens),
-        "agreement": agreeing,
-        "agreement_means": over_seeds(agreeing, ["model", "variant", "set", "regime", "measure"]),
+        "agreement": agreements,
+        "agreement_means": over_seeds(agreements, ["model", "variant", "set", "regime", "measure"]),
         "single_logit": single_logit,
         "single_logit_bins": bins,
         "rule_means": rule_means(shadow, baseline),

@@ -1,6 +1,6 @@
-"""What a finished cell leaves for the evidence, read where its jobs left it or from where it was stored on its own.
+"""What a finished cell leaves for the evidence, read where its jobs left it or where it was stored on its own.
 
-UserError where a manifest or a frame is missing, Damaged where it is not what was written.
+A missing manifest or frame raises UserError, one that is not what was written raises Damaged.
 """
 
 from functools import cached_property
@@ -21,7 +21,7 @@ JOBS = (MADE, "generate", "grade")
 
 
 class LocalOutcome:
-    """In the folder of the study that ran it; `graded`: the study whose grades are taken."""
+    """A cell in the folder of the study that ran it; `graded`: the study whose grades are used, if another."""
 
     def __init__(self, study: StudyFiles, cell: "Cell", graded: StudyFiles | None = None) -> None:
         self._cell, files = cell, study.cell(cell.folder)
@@ -36,7 +36,7 @@ class LocalOutcome:
         return read_manifest(path, path.parent if stage == MADE else None)
 
     def frame(self, name: str) -> "pd.DataFrame":
-        """``scores``, ``log``, ``tokens``, ``learning_curve``: ``records.SCORES``, ``LOG``, and so on."""
+        """The frame ``scores``, ``log``, ``tokens`` or ``learning_curve``: ``records.SCORES``, ``LOG``, and so on."""
         from ict_core.evidence.collect import score_grades
         from ict_core.store import records
 
@@ -46,7 +46,7 @@ class LocalOutcome:
 
 
 class StoredOutcome:
-    """In a folder of its own, as :mod:`ict_core.evidence.cells` stores it."""
+    """A cell in a folder of its own, as :mod:`ict_core.evidence.cells` stores it."""
 
     def __init__(self, folder: Path) -> None:
         self.files = StoredCellFiles(folder)
@@ -57,11 +57,11 @@ class StoredOutcome:
         return read_manifest(self.files.manifest, self.files.folder)
 
     def job(self, stage: str) -> dict[str, Any]:
-        """As of :class:`LocalOutcome`."""
+        """As in :class:`LocalOutcome`."""
         return dict(self.record["jobs"][stage])
 
     def frame(self, name: str) -> "pd.DataFrame":
-        """As of :class:`LocalOutcome`."""
+        """As in :class:`LocalOutcome`."""
         from ict_core.store import records
 
         file = self.files.frame(name)

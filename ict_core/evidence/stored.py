@@ -1,4 +1,4 @@
-"""What a results folder says of its study: the settings (`study.json`), the frames, and whether its jobs are alike."""
+"""What a results folder says about its study: settings (`study.json`), frames, and whether its jobs are alike."""
 
 import json
 from collections import Counter, defaultdict
@@ -26,10 +26,10 @@ from ict_core.store.manifests import read_manifest
 
 MEASURED = {
     "scores": records.SCORES,
-    "shared_rate_scores": records.SCORES,  # of the cells again at one learning rate for all; empty without a tuning
+    "shared_rate_scores": records.SCORES,  # of the cells at the shared learning rate; empty without such cells
     "tuning": records.TUNING,
     "log": records.STUDY_LOG,
-    LEARNING_CURVE: records.STUDY_LEARNING_CURVE,  # of a study that states one
+    LEARNING_CURVE: records.STUDY_LEARNING_CURVE,  # only of a study that asks for one
     "tokens": records.STUDY_TOKENS,
     "shadow": records.STUDY_SHADOW,
     "overlap": records.STUDY_OVERLAP,
@@ -42,26 +42,26 @@ ONE_BASE = "All trainings of a model began with one base model: intervals and te
 
 
 class ArmVariation(NamedTuple):
-    """A variant beside the one that it varies."""
+    """A variant compared with the variant that it varies."""
 
-    of: str  # that one, or the first baseline where the variant declares none
-    factor: str | None  # the key by which it differs, as declared; None where none is
+    of: str  # the varied variant, or the first baseline if the variant declares none
+    factor: str | None  # the declared key by which it differs; None if none is declared
     different: tuple[tuple[str, Any, Any], ...]  # every key in which the trainings differ, its value in `of` and here
     equal: int  # the number of all other keys
 
     def values(self) -> tuple[Any, Any]:
-        """Of the declared factor: in `of` and in the variant; of a recipe's key that it replaces, the recipe's.
+        """The values of the declared factor in `of` and in the variant; if it replaces a key of the recipe, that key's.
 
-        Of a section every key with its value, in one text.
+        The value of a section is one text, with every key and its value.
         """
-        pairs = {key: (of, value) for key, of, value in self.different}
-        own = f"method.{self.factor}"
-        parts = {key.removeprefix(f"{own}."): pair for key, pair in pairs.items() if key.startswith(f"{own}.")}
+        pairs = {key: (original, value) for key, original, value in self.different}
+        name = f"method.{self.factor}"
+        parts = {key.removeprefix(f"{name}."): pair for key, pair in pairs.items() if key.startswith(f"{name}.")}
         if not parts:
-            return pairs.get(f"training.{self.factor}") or pairs[own]
+            return pairs.get(f"training.{self.factor}") or pairs[name]
         sides = [{key: pair[side] for key, pair in parts.items() if pair[side] != ABSENT} for side in (0, 1)]
-        of, value = (", ".join(f"{key} {stated}" for key, stated in side.items()) or ABSENT for side in sides)
-        return of, value
+        original, value = (", ".join(f"{key} {stated}" for key, stated in side.items()) or ABSENT for side in sides)
+        return original, value
 
 
 def words(value: object) -> str:
@@ -71,24 +71,24 @@ def words(value: object) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that tables, figures and claims are made by."""
+    """The settings by which tables, figures and claims are made."""
 
     name: str  # the study's
     note: str  # a sentence that every table, figure and page shows
-    variants: tuple[str, ...]  # that were trained, in the study's order
-    shared: tuple[str, ...]  # what the main figures show: those that the study names, else those that every model ran
+    variants: tuple[str, ...]  # the trained variants, in the study's order
+    shared: tuple[str, ...]  # variants of the main figures: those that the study names, else those that every model ran
     baselines: tuple[str, ...]  # the variants that every other one is compared with
     mirrors: dict[str, str]  # for each benchmark, in order, the paper's benchmark whose place it takes
     margin: float  # the smallest difference of interest, a share
-    power: float  # of the smallest detectable difference and of the seeds needed
+    power: float  # for the smallest detectable difference and the seeds needed
     arms: dict[str, ArmVariation]  # variant -> what it varies
-    design: Design  # what the scores must hold
-    whole: Mapping[str, Any]  # everything else that was configured, as written in the file
-    validity: Validity | None = None  # the gates that tell whether it can tell; None: it declares none
+    design: Design  # what the scores must contain
+    whole: Mapping[str, Any]  # everything that was configured, as written in the file
+    validity: Validity | None = None  # the gates that the study declares; None: it declares none
 
     @property
     def scope(self) -> str:
-        """What the intervals and tests speak for, where that is not new base models."""
+        """What the intervals and tests apply to, if that is not new base models; else empty."""
         bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
         if min(bases.values()) > 1:
             return ""
@@ -97,7 +97,7 @@ class Settings:
 
     @property
     def real_models(self) -> str:
-        """How many models and runs the study speaks of, where its models come from elsewhere; else empty."""
+        """How many models and runs the study has, in words, if its models come from elsewhere; else empty."""
         kinds = [model["kind"] for model in self.whole["models"].values()]
         if "pretrained-from-scratch" in kinds:
             return ""
@@ -107,59 +107,59 @@ class Settings:
 
     @property
     def recipe_rate(self) -> float:
-        """The learning rate of the recipe, which all variants share but for their own."""
+        """The learning rate of the recipe, which all variants share unless they have a rate of their own."""
         return float(self.whole["training"]["learning_rate"])
 
     @property
     def kept(self) -> dict[str, float]:
-        """The percent of the tokens that a rule keeps by its own parameter, by variant, of the rules that have one.
+        """The percent of the tokens that a rule keeps by its own parameter, by variant, for the rules that have one.
 
-        Without the variants that vary another thing than the share or the score of a rule.
+        Variants that vary anything else than the share or the score of a rule are left out.
         """
         percents: dict[str, float] = {}
         for variant in self.variants:
-            stated = self.whole["methods"][variant]
-            percent = selector_sections().get(stated["selector"], Method).percent_kept(stated)
-            factor = (stated.get("ablation") or {}).get("factor")
+            method = self.whole["methods"][variant]
+            percent = selector_sections().get(method["selector"], Method).percent_kept(method)
+            factor = (method.get("ablation") or {}).get("factor")
             if percent is not None and factor in (None, "keep", "percent", "score"):
                 percents[variant] = int(percent) if percent.is_integer() else percent
         return percents
 
 
 class Stored:
-    """The frames of one study by name, each read when it is first asked for.
+    """The frames of one study by name, each read when it is first used.
 
-    `stored` is the folder with the files `StudyFiles.measured`, `results` the one that the statistics stage wrote into.
+    `stored` is the folder with the files `StudyFiles.measured`, `results` that into which the statistics stage wrote.
     """
 
     def __init__(self, stored: Path, results: Path | None = None) -> None:
         self._files, self._made = StudyFiles(stored), StudyFiles(results) if results is not None else None
         self.frame = cache(self._read)
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         """The study's settings; UserError where the file that `ict settings` wrote is missing or lacks a key."""
         path = self._files.settings
         try:
-            whole = read_manifest(path)
-            variants = tuple(dict.fromkeys(v for block in whole["grid"] for v in block["methods"]))
-            arms = {variant: whole["arms"][variant] for variant in variants if variant in whole["arms"]}
-            validity = whole["evidence"].get("validity")
+            content = read_manifest(path)
+            variants = tuple(dict.fromkeys(v for block in content["grid"] for v in block["methods"]))
+            arms = {variant: content["arms"][variant] for variant in variants if variant in content["arms"]}
+            validity = content["evidence"].get("validity")
             return Settings(
-                name=whole["study"],
-                note=whole["note"],
+                name=content["study"],
+                note=content["note"],
                 variants=variants,
-                shared=tuple(whole["shown"]),
-                baselines=tuple(whole["baselines"]),
-                mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in whole["benchmarks"]},
-                margin=whole["evidence"]["margin_points"] / 100,
-                power=whole["evidence"]["power"],
+                shared=tuple(content["shown"]),
+                baselines=tuple(content["baselines"]),
+                mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in content["benchmarks"]},
+                margin=content["evidence"]["margin_points"] / 100,
+                power=content["evidence"]["power"],
                 arms={
                     variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
                     for variant, arm in arms.items()
                 },
-                design=Design.of(whole),
-                whole=whole,
+                design=Design.of(content),
+                whole=content,
                 validity=None if validity is None else Validity.model_validate_json(json.dumps(validity)),
             )
         except KeyError as error:
@@ -169,16 +169,13 @@ class Stored:
 
     @cached_property
     def note(self) -> str:
-        """What every table says of the study: its own note, what its intervals leave out, what could not be graded.
-
-        And whether it is mixed.
-        """
+        """What every table says about the study: note, scope, benchmarks not averaged, samples not graded, mixture."""
         lost = ungraded(self.frame("scores"), self.averaged)
         return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, lost, self.mixed]))
 
     @cached_property
     def averaged(self) -> list[str]:
-        """The benchmarks that the average is over: all, or by the rule that the study declares those with headroom."""
+        """The benchmarks that the average is over: all, or those with headroom if the study declares that rule."""
         validity = self.settings.validity
         if validity is None or validity.headroom_points is None:
             return list(self.settings.mirrors)
@@ -196,7 +193,7 @@ class Stored:
         return mixture_note(read_manifest(self._files.manifest))
 
     def _read(self, name: str) -> pd.DataFrame:
-        """One of :data:`MEASURED` or of `statistics.STATISTICS`; UserError where there is none, or of another one."""
+        """A frame of :data:`MEASURED` or `STATISTICS`; a UserError if its file is missing or its name is unknown."""
         if name in MEASURED:
             return records.read_frame(self._files.frame(name), MEASURED[name])
         if name in STATISTICS and self._made is not None:
@@ -205,12 +202,12 @@ class Stored:
 
 
 def mixture_note(manifest: Mapping[str, Any]) -> str:
-    """A sentence for every table of what the jobs in a study's manifest do not have in common; empty if nothing.
+    """A sentence for every table on what the jobs in a study's manifest do not have in common; empty if nothing.
 
     * Code: a file of the library that two jobs loaded in different states. A file that neither loaded does not count.
-    * Packages, and Python: of any two jobs.
-    * Hardware: processor (of native numerics) and kinds of GPU of two jobs of one stage that computed something; how
-      many cores or GPUs a job had does not count.
+    * Packages and Python: versions in which any two jobs differ.
+    * Hardware: processor (with native numerics) and kinds of GPU of two jobs of one stage that computed something. The
+      number of cores or GPUs of a job does not count.
     * A working tree with changes that no commit holds.
     """
     states = defaultdict(set)
@@ -234,7 +231,7 @@ def mixture_note(manifest: Mapping[str, Any]) -> str:
 
 
 def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """What a study's jobs come from, in words: commit, packages with Python, hardware."""
+    """The commits, packages (with Python) and hardware of a study's jobs, in words."""
     environments = manifest["environments"]
     commits = sorted({str(source["commit"])[:12] for source in manifest["sources"]})
     versions = {f"{name} {version}" for e in environments for name, version in e["packages"].items()}
@@ -248,7 +245,7 @@ def kinds(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _classes_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> set[str]:
-    """The hardware of a job, and of the machines on which a training began."""
+    """The hardware of a job, and of the machines on which its training ran earlier."""
     machine = manifest["environments"][job["environment"]]["platform"]
     last = hardware_class(machine, manifest["processes"][job["process"]])
     return {", ".join(kinds) for kinds in (last, *(m["hardware"] for m in job.get("earlier_machines", [])))}
@@ -257,6 +254,6 @@ def _classes_of(manifest: Mapping[str, Any], job: Mapping[str, Any]) -> set[str]
 def _hardware(manifest: Mapping[str, Any]) -> list[str]:
     classes: dict[str, set[str]] = defaultdict(set)
     for job in manifest["jobs"]:
-        if job["stage"] != "generate" or job["tokens"]:  # else all was reused
+        if job["stage"] != "generate" or job["tokens"]:  # otherwise all answers were reused
             classes[job["stage"]] |= _classes_of(manifest, job)
     return [f"{stage}: {' or '.join(sorted(several))}" for stage, several in classes.items() if len(several) > 1]

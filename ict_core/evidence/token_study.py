@@ -1,4 +1,4 @@
-"""What every rule makes of untrained models' tokens: the frames of a token study, by prompt."""
+"""The frames of a token study: what every rule does with the tokens of untrained models, by prompt."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,44 +23,44 @@ _PAPER = "js"  # the score whose sorted values are shown
 
 
 def write_token_frames(study: Study, results: Path) -> None:
-    """Write the frames of a study's token study, in `results`; what stands for a seed in them is a prompt's number."""
+    """Write the frames of a study's token study in `results`; in them a prompt's number takes the place of a seed."""
     remember_source()
     rules = distinct_rules(study.methods)
-    whole_study = StudyFiles(results)
-    files = whole_study.token_study
-    asked = records.read_frame(whole_study.eval_problems, records.PROBLEMS)
+    study_files = StudyFiles(results)
+    files = study_files.token_study
+    problems = records.read_frame(study_files.eval_problems, records.PROBLEMS)
     paper = next((rule.name for rule in rules if rule.parameters.get("score") == _PAPER), None)
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in ("quantities", "overlap", "curves", "texts", "tokens")}
     facts: dict[str, dict[str, object]] = {}
     for model in study.models:
-        checkpoint = whole_study.base_model(model, study.first_base(model).seed)
-        read, rollouts = whole_study.rollout_tokens(model), whole_study.rollouts(model)
-        tokens = records.read_frame(read, records.TOKENS)
+        checkpoint = study_files.base_model(model, study.first_base(model).seed)
+        tokens_file, rollouts = study_files.rollout_tokens(model), study_files.rollouts(model)
+        tokens = records.read_frame(tokens_file, records.TOKENS)
         scored = Prompts.of(tokens, rules, study.data.seed)
-        carried = _carried(records.read_frame(whole_study.rollout_gradients(model), records.GRADIENT_SHARES), asked)
-        made = {
-            "quantities": pd.concat([scored.quantities(), carried]),
+        shares = _carried(records.read_frame(study_files.rollout_gradients(model), records.GRADIENT_SHARES), problems)
+        frames = {
+            "quantities": pd.concat([scored.quantities(), shares]),
             "overlap": scored.overlaps().assign(variant=BASE_VARIANT),
             "texts": token_texts(scored, read_tokenizer(checkpoint), stop_token_ids(checkpoint)),
             "tokens": tokens.assign(variant=BASE_VARIANT, seed=tokens["group"]),
         }
         if paper is not None:
-            made["curves"] = scored.curves(paper).assign(variant=paper)
-        for name, frame in made.items():
+            frames["curves"] = scored.curves(paper).assign(variant=paper)
+        for name, frame in frames.items():
             parts[name].append(frame.assign(model=model))
         facts[model] = {
             "model_sha256": hash_weights(checkpoint),
-            "tokens_sha256": records.content_hash(read),
+            "tokens_sha256": records.content_hash(tokens_file),
             "rollouts_sha256": records.content_hash(rollouts),
             "tokens": len(tokens),
             "prompts": int(tokens["group"].nunique()),
         }
-    whole = {name: pd.concat(some, ignore_index=True) for name, some in parts.items() if some}
-    _write(files, whole)
+    combined = {name: pd.concat(frames, ignore_index=True) for name, frames in parts.items() if frames}
+    _write(files, combined)
     write_manifest(files.settings, study.stage_config("evidence"))
-    made_of = {"stage": "token_study", "models": facts}
-    write_manifest(files.manifest, manifest(study.stage_config("token_study")) | made_of)
-    print(f"{len(rules)} rules on {len(whole['tokens'])} tokens of {whole['tokens']['group'].nunique()} prompts")
+    inputs = {"stage": "token_study", "models": facts}
+    write_manifest(files.manifest, manifest(study.stage_config("token_study")) | inputs)
+    print(f"{len(rules)} rules on {len(combined['tokens'])} tokens of {combined['tokens']['group'].nunique()} prompts")
 
 
 def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:
@@ -76,7 +76,7 @@ def _write(files: StudyFiles, whole: Mapping[str, pd.DataFrame]) -> None:
 
 
 def _carried(gradients: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
-    """The gradients' shares as quantities, by the prompt's number."""
+    """The gradients' shares as quantities, by the number of the prompt."""
     number = problems[["benchmark", "problem"]].reset_index(names="seed")
     rows = gradients.merge(number, on=["benchmark", "problem"], validate="many_to_one")
     rows = rows.rename(columns={"rule": "variant"})

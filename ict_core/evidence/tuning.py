@@ -1,4 +1,4 @@
-"""How a variant's learning rate is chosen by the rewards of trainings that serve nothing else."""
+"""How a variant's learning rate is chosen, by the rewards of trainings that have no other purpose."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,9 +10,9 @@ from ict_core.config.tuning import Trial, Tuning
 from ict_core.errors import UserError
 from ict_core.store import records
 
-_LAST_PART = 4  # a quarter of the steps: over these the reward is a mean
+_LAST_PART = 4  # the reward is a mean over the last quarter of the steps
 BASE_RATE = 0.0
-"""In a frame of ``records.TUNING`` the rate of the base model itself, whose reward is that of the first step."""
+"""The rate of the base model itself in a frame of ``records.TUNING``; its reward is that of the first step."""
 LOWEST, HIGHEST, NO_GAIN = "the lowest tried", "the highest tried", "gains at no rate"
 
 
@@ -28,18 +28,18 @@ def first_reward(log: pd.DataFrame) -> float:
 
 
 def mean_rewards(rewards: Mapping[str, Mapping[str, float]]) -> dict[float, float]:
-    """The mean over the seeds at each rate, from the reward of each rate and seed as ``rate.json`` holds them.
+    """The mean reward over the seeds at each rate, from the reward of each rate and seed as in ``rate.json``.
 
-    Only of the rates tried with most seeds: with halving the others were left behind.
+    Only the rates that were tried with most seeds count: halving left the others behind.
     """
-    most = max(map(len, rewards.values()))
-    return {float(rate): sum(of.values()) / most for rate, of in rewards.items() if len(of) == most}
+    seeds = max(map(len, rewards.values()))
+    return {float(rate): sum(by_seed.values()) / seeds for rate, by_seed in rewards.items() if len(by_seed) == seeds}
 
 
 def best_rate(means: Mapping[float, float], recipe: float) -> float:
-    """The rate with the highest mean reward; of equal ones that nearest to the recipe's (as a ratio), then the lower.
+    """The rate with the highest mean reward; ties go to that nearest to the recipe's (as a ratio), then to the lower.
 
-    A rate whose rewards are not all numbers, as where a training diverged, is never chosen; UserError if that is every.
+    A rate with a NaN reward, as after a diverged training, is never chosen. A UserError if that is so at all rates.
     """
     return _best_first(means, recipe)[0]
 
@@ -52,11 +52,11 @@ def _best_first(means: Mapping[float, float], recipe: float) -> list[float]:
 
 
 def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: int, recipe: float) -> list[Trial]:
-    """The trainings, each a rate and a seed, that the next round asks for after the round `number`, from 1 on.
+    """The trainings, each a rate and a seed, that the round after `number` (from 1 on) asks for.
 
-    First, with `extend`, two rates beyond the edge of the grid if the best lies there; then, with `halving`, the better
-    half of the rates that are left, rounded up, on the next seeds, and at last, if the best lies at an edge of the grid
-    beyond which nothing was tried, two rates beyond it on all seeds.
+    First, with `extend`, these are two rates beyond the edge of the grid, if the best rate is at that edge. Then, with
+    `halving`, they are the better half of the remaining rates, rounded up, on the next seeds. With both, the last are
+    two rates on all seeds, if the best is at an edge of the grid beyond which nothing was tried.
     """
     means = mean_rewards(rewards)
     best = _best_first(means, recipe)
@@ -71,7 +71,7 @@ def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: 
 
 
 def check_rewards(logs: pd.DataFrame, choice: Mapping[str, Any], recipe: float) -> list[str]:
-    """What of a stored choice does not follow from the rewards of every step, ``records.REWARDS`` of its variant."""
+    """What in a stored choice does not follow from its variant's rewards of every step (``records.REWARDS``)."""
     wrong = []
     for rate, of_rate in choice["rewards"].items():
         for seed, reward in of_rate.items():
@@ -84,12 +84,12 @@ def check_rewards(logs: pd.DataFrame, choice: Mapping[str, Any], recipe: float) 
 
 
 def tried_in(choice: Mapping[str, Any]) -> list[Trial]:
-    """The trainings, each a rate and a seed, by which a choice as ``rate.json`` holds it was made."""
+    """The trainings, each a rate and a seed, by which a choice in ``rate.json`` was made."""
     return [(float(rate), int(seed)) for rate, of_rate in choice["rewards"].items() for seed in of_rate]
 
 
 def tuning_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    """``records.TUNING``, from the manifests of the choices among these."""
+    """``records.TUNING``, from those of these manifests that are of choices of a rate."""
     rows = [
         (job["model"], job["variant"], float(rate), int(seed), reward, float(rate) == job["learning_rate"])
         for job in manifests
@@ -101,13 +101,13 @@ def tuning_frame(manifests: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 
 def remarks(tuning: pd.DataFrame) -> dict[tuple[str, str], str]:
-    """What must be said of the rate of each (model, variant) of a frame of ``records.TUNING``; empty if nothing.
+    """Remarks on the rate of each (model, variant) in a frame of ``records.TUNING``; empty if there is nothing to say.
 
-    Whether it lies at an edge of the rates tried, so that one beyond might suit the variant better; and whether the
-    variant gains at no rate: at none is the mean over the seeds of the reward less the base model's above its standard
-    error (above 0 with one seed).
+    One remark is that the rate is at an edge of the rates tried, so that one beyond might suit the variant better. The
+    other is that the variant gains at no rate: nowhere is the mean over seeds of the reward less the base model's above
+    its standard error (above 0 with one seed).
     """
-    said = {}
+    texts = {}
     for arm, rows in tuning.groupby(["model", "variant"], sort=False):
         rewards = rows.pivot(index="seed", columns="rate", values="reward")
         tried = rewards.drop(columns=BASE_RATE, errors="ignore")
@@ -117,5 +117,5 @@ def remarks(tuning: pd.DataFrame) -> dict[tuple[str, str], str]:
             gain = tried.sub(rewards[BASE_RATE], axis="index")
             if not (gain.mean(skipna=False) > gain.sem(skipna=False).fillna(0)).any():
                 words.append(NO_GAIN)
-        said[str(arm[0]), str(arm[1])] = "; ".join(filter(None, words))
-    return said
+        texts[str(arm[0]), str(arm[1])] = "; ".join(filter(None, words))
+    return texts

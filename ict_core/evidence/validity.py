@@ -1,4 +1,4 @@
-"""What a study says of its own validity: the gates, and beside them headroom, rates at an edge, and power."""
+"""What a study says about its own validity: gates, and also headroom, learning rates at an edge, and power."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,11 +19,11 @@ from ict_core.statistics.schemas import AVERAGE, BASE, VALIDITY
 DECLARED, HEADROOM, RATE, DETECTABLE = "declared", "headroom", "rate", "detectable"
 BEFORE, AFTER, UNKNOWN = "before the runs", "declared after the runs", "not known"
 INSIDE, OUTSIDE = "in the average", "outside of the average"
-_ALL = "all"  # in the place of a model
+_ALL = "all"  # instead of a model
 
 
 def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame) -> LedgerFrames:
-    """What a study's claims are tested on: the benchmarks that count, the gates that failed."""
+    """What a study's claims are tested on: its frames, the benchmarks that count, the gates that failed."""
     settings = study.settings
     mirrors = {name: paper for name, paper in settings.mirrors.items() if name in study.averaged}
     outside = tuple(paper for name, paper in settings.mirrors.items() if name not in mirrors)
@@ -34,10 +34,10 @@ def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame) -
 def validity_frame(
     study: Stored, runs: pd.DataFrame, entries: Sequence[Entry], declared: Mapping[str, Any] | None
 ) -> pd.DataFrame:
-    """`statistics.VALIDITY`; empty of a study that declares no gates.
+    """A frame of `statistics.schemas.VALIDITY`; empty for a study that declares no gates.
 
-    From the frame `statistics.schemas.RUNS`, the ledger's entries, which have the differences that would have been
-    found, and what `store.declared` recorded in the study's manifest (None: nothing).
+    `runs` is a frame of `statistics.schemas.RUNS`. `entries` are the ledger's, with the smallest differences that would
+    have been found. `declared` is what `store.declared` recorded in the study's manifest (None: nothing).
     """
     settings = study.settings
     if settings.validity is None:
@@ -54,33 +54,33 @@ def validity_frame(
 
 def _declared(record: Mapping[str, Any]) -> Finding:
     """Whether gates, claims and analysis were committed before the runs."""
-    what, after = ", ".join(record.get("files", {})), record.get("after")
+    files, after = ", ".join(record.get("files", {})), record.get("after")
     if after:
         because = f"not committed as now when a run began: {', '.join(after)}"
-        return Finding(DECLARED, _ALL, what, outcome=AFTER, because=because)
+        return Finding(DECLARED, _ALL, files, outcome=AFTER, because=because)
     if after is None:
         because = "a run's commit is not in the repository" if record else "the manifest does not record it"
-        return Finding(DECLARED, _ALL, what, outcome=UNKNOWN, because=because)
+        return Finding(DECLARED, _ALL, files, outcome=UNKNOWN, because=because)
     since = f"; {record['changed']} has changed since" if "changed" in record else ""
-    return Finding(DECLARED, _ALL, what, outcome=BEFORE, because=f"by the commit in manifest.json{since}")
+    return Finding(DECLARED, _ALL, files, outcome=BEFORE, because=f"by the commit in manifest.json{since}")
 
 
 def _headroom(room: float | None, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:
-    """The base models' pass@1 and pass@4 on every benchmark, and whether it counts in the average."""
+    """The base models' pass@1 and pass@4 on every benchmark, and whether the benchmark counts in the average."""
     bases = runs[(runs["variant"] == BASE) & (runs["benchmark"] != AVERAGE)]
     for (model, benchmark, metric), rows in bases.groupby(["model", "benchmark", "metric"], sort=False):
         if metric not in ("pass@1", HEADROOM_METRIC):
             continue
         value = over_runs(rows["value"].to_numpy(np.float64)).of_share()
         mean, low, high = (float(x) for x in (value.mean, value.low, value.high))
-        asked = f"at most {100 - room:g} on every model" if room is not None and metric == HEADROOM_METRIC else ""
+        bound = f"at most {100 - room:g} on every model" if room is not None and metric == HEADROOM_METRIC else ""
         outcome = INSIDE if benchmark in averaged else OUTSIDE
-        what = f"{benchmark}, {metric} of {BASE}"
-        yield Finding(HEADROOM, str(model), what, BASE, mean, low, high, math.nan, len(rows), asked, outcome)
+        label = f"{benchmark}, {metric} of {BASE}"
+        yield Finding(HEADROOM, str(model), label, BASE, mean, low, high, math.nan, len(rows), bound, outcome)
 
 
 def _rates(tuning: pd.DataFrame) -> Iterator[Finding]:
-    """The arms of whose learning rate something must be said: it lies at an edge of those tried, or none gains."""
+    """The arms with a remark on their learning rate: it is at an edge of those tried, or the arm gains at none."""
     for (model, variant), remark in remarks(tuning).items():
         if remark:
             rows = tuning[(tuning["model"] == model) & (tuning["variant"] == variant) & tuning["chosen"]]
@@ -89,7 +89,7 @@ def _rates(tuning: pd.DataFrame) -> Iterator[Finding]:
 
 
 def _detectable(power: float, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Of each family the smallest difference in points that its claims' runs would have found after the correction."""
+    """For each family, the smallest differences that its claims' runs would have found after the correction."""
     families: dict[str, list[Entry]] = {}
     for entry in entries:
         if not isinstance(entry.claim.test, Measure) and not np.isnan(entry.detectable):

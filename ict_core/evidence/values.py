@@ -1,4 +1,4 @@
-"""The values that claims are about: one a run of each model, from the frames of the statistics."""
+"""The values that claims are about: one per run of each model, from the frames of the statistics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,35 +10,32 @@ from ict_core.statistics.pairing import paired_differences
 from ict_core.statistics.schemas import AVERAGE, BASE, Metric
 
 Strata = dict[str, pd.Series]
-"""For each model that ran what a test compares: one value a run, indexed by seed, rising."""
+"""For each model that ran what a test compares: one value per run, indexed by seed, ascending."""
 
 
 def values_of(
     test: DifferenceTest | Measure, runs: pd.DataFrame, quantities: pd.DataFrame, mirrors: Mapping[str, str]
 ) -> Strata:
-    """The values that a test is about (see :class:`LedgerFrames`); empty where its variants or benchmarks never ran."""
+    """The values that a test is about (see :class:`LedgerFrames`); empty if its variants or benchmarks never ran."""
     if isinstance(test, Measure):
-        values = _by_model(runs_of(quantities, test.quantity, test.of))
-        if test.minus is None:
-            return values
-        less = _by_model(runs_of(quantities, test.quantity, test.minus))
-        return _not_empty({m: paired_differences(values[m], less[m]) for m in values if m in less})
-    benchmarks = benchmarks_of(test, mirrors)
-    values = _gains(test, runs, benchmarks, test.metric)
-    if test.minus_metric is not None:
-        less = _gains(test, runs, benchmarks, test.minus_metric)
-        values = {model: values[model] - less[model] for model in values}
+        arms = [arm for arm in (test.of, test.minus) if arm is not None]
+        values, *subtracted = (_by_model(runs_of(quantities, test.quantity, arm)) for arm in arms)
+    else:
+        metrics = [metric for metric in (test.metric, test.minus_metric) if metric is not None]
+        values, *subtracted = (_gains(test, runs, benchmarks_of(test, mirrors), metric) for metric in metrics)
+    for less in subtracted:
+        values = _not_empty({m: paired_differences(values[m], less[m]) for m in values if m in less})
     return values
 
 
 def differences_of(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Strata:
-    """Of each model that ran both variants the differences on the average, paired by seed (base model)."""
+    """The differences on the average, for each model that ran both variants, paired by seed (base model)."""
     test = DifferenceTest(kind="difference", ours=ours, against=(less,), metric=metric, direction="higher")
     return values_of(test, runs, pd.DataFrame(), {})
 
 
 def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:
-    """The study's benchmarks that a difference is a mean over: the average, or those in the place of the paper's."""
+    """The study's benchmarks over which a difference is a mean: the average, or the stand-ins of the paper's."""
     if test.benchmarks is None:
         return [AVERAGE]
     return [name for name, paper in mirrors.items() if paper in test.benchmarks]
@@ -62,25 +59,25 @@ def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Se
 
 
 def _by_model(values: pd.Series) -> Strata:
-    """Of each model the values, indexed by seed alone; those of a variant, indexed by (model, seed)."""
+    """By model, the values indexed by seed alone; `values` are those of a variant, indexed by (model, seed)."""
     return {str(model): of_model.droplevel("model") for model, of_model in values.groupby(level="model", sort=False)}
 
 
 def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
-    """ours - baseline of the seeds that both ran; the base model, evaluated once, stands against each of them."""
+    """ours - baseline for the seeds that both ran; a base model that was evaluated once is subtracted from each."""
     variants = levels.index.get_level_values("variant")
-    mine, other = (_by_model(levels[variants == name].droplevel("variant")) for name in (ours, baseline))
+    ours_runs, base_runs = (_by_model(levels[variants == name].droplevel("variant")) for name in (ours, baseline))
     gains = {}
-    for model in [model for model in mine if model in other]:
-        values, theirs = mine[model], other[model]
-        if baseline == BASE and len(theirs) == 1:
-            theirs = pd.Series(theirs.iloc[0], index=values.index)
-        gains[model] = paired_differences(values, theirs)
+    for model in [model for model in ours_runs if model in base_runs]:
+        values, subtracted = ours_runs[model], base_runs[model]
+        if baseline == BASE and len(subtracted) == 1:
+            subtracted = pd.Series(subtracted.iloc[0], index=values.index)
+        gains[model] = paired_differences(values, subtracted)
     return _not_empty(gains)
 
 
 def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
-    """The gain over one baseline, over the mean of several, or over the one of them with the highest mean."""
+    """The gain over one baseline, over the mean of several, or over that with the highest mean (the strongest)."""
     levels = _levels(runs, benchmarks, metric)
     over = [_paired(levels, test.ours, baseline) for baseline in test.against]
     combined = {}

@@ -1,1 +1,1 @@
-"""The figures of a study: each module draws one from a data frame; `write.py` alone touches files."""
+"""The figures of a study: each module draws one from data frames; only `write.py` writes files."""

@@ -1,4 +1,4 @@
-"""The ablations and controls: every variant's difference to the one that it varies, by factor."""
+"""The ablations and controls: every variant's difference from its reference, by factor."""
 
 from collections.abc import Mapping, Sequence
 
@@ -29,7 +29,7 @@ FIGURE = FigureDeclaration(
 
 
 def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
-    """The contrasts of every variant that declares a factor with the one that it varies, as variant - that one."""
+    """The contrasts of every variant that declares a factor with its reference, as variant - reference."""
     rows = both_ways(contrasts[contrasts["metric"].isin(PASS_METRICS)])
     varied = {(variant, arm.of) for variant, arm in arms.items() if arm.factor is not None}
     return rows[[pair in varied for pair in zip(rows["variant"], rows["baseline"], strict=True)]]
@@ -55,6 +55,6 @@ def draw(
         for (factor, reference), members in sorted(groups.items(), key=lambda group: list(FACTORS).index(group[0][0])):
             lines.append(Line(f"{FACTORS[factor]}: {label(reference)} ({words(arms[members[0]].values()[0])})", 1))
             for variant in members:
-                chosen = model_rows[model_rows["variant"] == variant]
-                lines.append(Line(words(arms[variant].values()[1]), 2, chosen.index))
+                variant_rows = model_rows[model_rows["variant"] == variant]
+                lines.append(Line(words(arms[variant].values()[1]), 2, variant_rows.index))
     return draw_lines(rows, lines, runs, margin)

@@ -1,4 +1,4 @@
-"""The batch as a factor: the part of the baseline's gain that each rule keeps against the tokens trained in a step."""
+"""The batch size as a factor: the share of the baseline's gain that each rule keeps over the tokens of a step."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ FIGURE = FigureDeclaration(
 
 
 def panels(batches: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows with as many updates as the recipe's batch has, and those with as many rollouts; it belongs to both."""
+    """The rows with as many updates as the recipe, and those with as many rollouts; the recipe's own are in both."""
     recipe = batches[batches["variant"] == batches["rule"]].iloc[0]
     rollouts = batches["prompts"] * batches["steps"]
     return {
@@ -49,7 +49,7 @@ def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
     columns: dict[str, pd.DataFrame] = {}
     for model in batches["model"].unique():
         rows = batches[(batches["model"] == model) & batches["rule"].isin(rules)]
-        columns |= {f"{model}, {held}": part for held, part in panels(rows).items()}
+        columns |= {f"{model}, {title}": panel_rows for title, panel_rows in panels(rows).items()}
     figure, axes = grid(len(PASS_METRICS), list(columns), rules, marks="open")
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, rows in zip(row, columns.values(), strict=True):

@@ -34,8 +34,8 @@ FIGURE = FigureDeclaration(
 
 COLOURS = {BETTER: "#0072B2", WORSE: "#C1272D"}
 GREY = "#777777"
-LINE = 0.15  # inches
-APART = 0.4  # of a line, between a rule's controls
+LINE = 0.15  # inches: the height of a rule's line
+APART = 0.4  # of a line's height: the distance between a rule's controls
 
 
 def _dot(axis: Axes, height: float, row: pd.Series) -> None:
@@ -47,7 +47,7 @@ def _dot(axis: Axes, height: float, row: pd.Series) -> None:
 
 
 def _draw_model(axes: Sequence[Axes], pairs: pd.DataFrame, ranks: pd.DataFrame, order: Sequence[str]) -> None:
-    """One row of axes, of one model: `pairs` are indexed by rule, with the column `control`, `ranks` by variant."""
+    """Draw one model's row of axes; `pairs` is indexed by rule and has the column `control`, `ranks` by variant."""
     for height, rule in enumerate(order):
         rows = pairs.loc[[rule]] if rule in pairs.index else pairs.iloc[:0]
         for _, row in rows[rows["control"] == ""].iterrows():
@@ -90,8 +90,8 @@ def draw(
     rows = rows[rows["metric"] == BENCH_METRIC]
     ranks = ranks[ranks["metric"] == BENCH_METRIC]
     models = list(ranks["model"].unique())
-    first = ranks[ranks["model"] == models[0]].sort_values("rank", kind="stable")
-    order = [str(variant) for variant in first["variant"]]
+    first_ranks = ranks[ranks["model"] == models[0]].sort_values("rank", kind="stable")
+    order = [str(variant) for variant in first_ranks["variant"]]
     kinds = {(rule, baseline): "" for rule in order}
     kinds |= {(rule, control): str(arms[control].values()[1]) for control, rule in controls.items()}
     pairs = [*zip(rows["variant"], rows["baseline"], strict=True)]

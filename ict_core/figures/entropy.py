@@ -1,4 +1,4 @@
-"""Token entropies over optimiser steps: Shannon's H1 above, second-order Renyi's H2 below, one column a model."""
+"""Token entropies over optimiser steps: Shannon's H1 above, second-order Renyi's H2 below, one column per model."""
 
 from collections.abc import Sequence
 

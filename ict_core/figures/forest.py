@@ -1,4 +1,4 @@
-"""Forest plot: every method's difference to every baseline on the average over the benchmarks."""
+"""Forest plot: every method's difference from every baseline on the average over the benchmarks."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -29,10 +29,10 @@ FIGURE = FigureDeclaration(
     settings=("margin",),
 )
 
-LINES = (0.108, 0.175)  # inches: a line's least and greatest height
-TALLEST = 7.8  # inches, of all lines together, as long as the least height allows
-ROOM = 0.04  # of the horizontal axis: free at either end
-CUT = 0.3  # of what the t intervals and the runs span: by so much a two-way interval may widen the axis
+LINES = (0.108, 0.175)  # inches: smallest and greatest height of a line
+TALLEST = 7.8  # inches: height of all lines together, if the smallest height of a line allows it
+ROOM = 0.04  # share of the horizontal axis left free at either end
+CUT = 0.3  # share of the span of t intervals and runs by which a two-way interval may widen it at either end
 _GREY = "#444444"
 
 
@@ -75,11 +75,11 @@ def _legend(figure: Figure, margin: float) -> None:
 
 
 def _limits(rows: pd.DataFrame, differences: Sequence[np.ndarray], margin: float) -> tuple[float, float]:
-    """The axis' ends, points: 0, every t interval and run lie within; a much longer two-way interval is cut."""
-    least = 100 * margin
+    """The ends of the axis in points: margin, t intervals and runs fit in; a much longer two-way interval is cut."""
+    band = 100 * margin
     points = 100 * rows[["low", "high", "difference", "two_way_low", "two_way_high"]].fillna(0.0)
-    drawn = [-least, least, *points[["low", "high", "difference"]].to_numpy().ravel(), *np.concatenate(differences)]
-    low, high = min(drawn), max(drawn)
+    values = [-band, band, *points[["low", "high", "difference"]].to_numpy().ravel(), *np.concatenate(differences)]
+    low, high = min(values), max(values)
     reach = CUT * (high - low)
     low = min(low, max(points["two_way_low"].min(), low - reach))
     high = max(high, min(points["two_way_high"].max(), high + reach))
@@ -117,7 +117,7 @@ def heading(model: str, rows: pd.DataFrame) -> Line:
 
 
 def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float) -> Figure:
-    """Draw variant - baseline of the average, by model and baseline; declared contrasts are always shown."""
+    """Draw variant - baseline on the average, by model and baseline; declared contrasts are always shown."""
     rows = contrasts if contrasts.empty else average_rows(contrasts, "contrasts")
     rows = rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
     if rows.empty:

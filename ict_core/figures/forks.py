@@ -1,4 +1,4 @@
-"""Recall and precision of the known forks over training: a pair of panels a rule."""
+"""Recall and precision of the known forks over training: a pair of panels per rule."""
 
 import itertools
 import math
@@ -28,15 +28,15 @@ FIGURE = FigureDeclaration(
     settings=("variants", "baselines"),
 )
 
-ACROSS = 6  # rules in one line of the figure
+ACROSS = 6  # rules in one row of the figure
 PANEL_HEIGHT = 0.85  # inches
 CHANCE = "#8C8C8C"
-QUANTITIES = {"fork_recall": "kept_share", "fork_precision": "forks_share"}  # above and below, and what chance has
+QUANTITIES = {"fork_recall": "kept_share", "fork_precision": "forks_share"}  # upper, lower panel -> value by chance
 MODEL_LINES: tuple[LineStyleType, ...] = ("-", (0.0, (4.0, 1.5)), (0.0, (1.2, 1.2)), (0.0, (5.0, 1.5, 1.2, 1.5)))
 
 
 def _draw_line(axis: Axes, runs: pd.DataFrame, column: str, chance: str, colour: str, line: LineStyleType) -> None:
-    """One model's line in its band, and above the grey line what chance has; shares in percent."""
+    """Draw one model's line in its band, and a grey line for what chance gives; shares are drawn in percent."""
     by_seed = 100 * runs.pivot(index="step", columns="seed", values=column)
     steps, expected = by_seed.index.to_numpy(), 100 * runs.groupby("step")[chance].mean()
     axis.plot(steps, expected.to_numpy(), color=CHANCE, linestyle=line, linewidth=0.8)
@@ -50,7 +50,7 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
     steps = rows[rows["rule"].isin(rules) & rows["forks"].notna()]
     if steps.empty:
         return sentence("No decision points are known in these problems.")
-    if not steps["forks"].any():  # as of a model that writes nothing like the mini world's solutions
+    if not steps["forks"].any():  # such as from a model that writes nothing like the mini world's solutions
         return sentence("These responses have none of the known decision points.")
     steps = steps.assign(forks_share=steps["forks"] / steps["tokens"])
     models = titles(steps, [baselines[0]])

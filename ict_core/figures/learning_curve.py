@@ -1,4 +1,4 @@
-"""Accuracy on held-out problems over optimiser steps, one panel a model."""
+"""Accuracy on held-out problems over optimiser steps, one panel per model."""
 
 from collections.abc import Sequence
 
@@ -25,17 +25,17 @@ FIGURE = FigureDeclaration(
 
 def draw(means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     arms = present(means, variants)
-    shown = means[means["variant"].isin(arms)]
-    models = shown["model"].unique()
-    titles = [f"{model} ({seed_range(shown.loc[shown['model'] == model, 'seeds'], 'seed')})" for model in models]
+    curves = means[means["variant"].isin(arms)]
+    models = curves["model"].unique()
+    titles = [f"{model} ({seed_range(curves.loc[curves['model'] == model, 'seeds'], 'seed')})" for model in models]
     figure, axes = grid(1, titles, arms)
     for axis, model in zip(axes[0], models, strict=True):
-        rows = shown[shown["model"] == model]
+        rows = curves[curves["model"] == model]
         for variant in arms:
-            own, look = rows[rows["variant"] == variant].sort_values("step"), style(variant)
-            low, high = (100 * own[end].clip(0, 1) for end in ("low", "high"))
-            axis.fill_between(own["step"], low, high, color=look.colour, alpha=0.12, linewidth=0)
-            axis.plot(own["step"], 100 * own["mean"], color=look.colour, linestyle=look.line, linewidth=look.width)
+            curve, look = rows[rows["variant"] == variant].sort_values("step"), style(variant)
+            low, high = (100 * curve[end].clip(0, 1) for end in ("low", "high"))
+            axis.fill_between(curve["step"], low, high, color=look.colour, alpha=0.12, linewidth=0)
+            axis.plot(curve["step"], 100 * curve["mean"], color=look.colour, linestyle=look.line, linewidth=look.width)
         axis.set_xlabel("Optimiser step")
     axes[0, 0].set_ylabel("Held-out answers right (%)")
     return figure

@@ -1,4 +1,4 @@
-"""Response length and truncation over optimiser steps, one column a model."""
+"""Response length and truncation over optimiser steps, one column per model."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ FIGURE = FigureDeclaration(
 )
 
 WINDOW = 5  # optimiser steps in the moving mean
-LEAST_TOP = 1.0  # percent: the truncation axis reaches at least this far, so that nothing truncated reads as a flat 0
+LEAST_TOP = 1.0  # percent: the truncation axis reaches at least this far, so that a truncation of 0 shows as a flat 0
 
 
 def draw(log: pd.DataFrame, variants: Sequence[str]) -> Figure:

@@ -1,4 +1,4 @@
-"""How far any two rules agree: a matrix a model, kept sets above the diagonal and rankings below it."""
+"""How far any two rules agree: one matrix per model, kept sets above the diagonal and rankings below it."""
 
 from collections.abc import Sequence
 
@@ -28,24 +28,24 @@ FIGURE = FigureDeclaration(
     settings=("variants",),
 )
 
-CELL = (0.235, 0.42)  # inches: the least and the greatest side of a pair's field
+CELL = (0.235, 0.42)  # inches: smallest and greatest side of a pair's square
 NAMES = 1.1  # inches: the rules' names at the left and below
-BARS = 1.15  # inches, below: the scales of the colours
+BARS = 1.15  # inches: the colour bars at the bottom
 SETS = ScalarMappable(Normalize(0, 1), colormaps["Greens"])
 RANKS = ScalarMappable(Normalize(-1, 1), colormaps["RdBu_r"])
 
 
 def matrix(pairs: pd.DataFrame, rules: Sequence[str], column: str) -> NDArray[np.float64]:
-    """The mean of a column over the rows of each pair, (rules, rules), symmetric; NaN where there is none."""
-    turned = pairs.rename(columns={"rule": "other", "other": "rule"})
-    means = pd.concat([pairs, turned]).groupby(["rule", "other"])[column].mean().unstack()
+    """The mean of a column over the rows of each pair, shape (rules, rules), symmetric; NaN for a pair without any."""
+    swapped = pairs.rename(columns={"rule": "other", "other": "rule"})
+    means = pd.concat([pairs, swapped]).groupby(["rule", "other"])[column].mean().unstack()
     return means.reindex(index=pd.Index(rules), columns=pd.Index(rules)).to_numpy(np.float64)
 
 
 def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
-    above = np.triu(np.ones((len(rules), len(rules)), dtype=bool))
-    values = np.where(above, matrix(pairs, rules, "jaccard"), matrix(pairs, rules, "rank_correlation"))
-    colours = np.where(above[..., None], SETS.to_rgba(values), RANKS.to_rgba(values))
+    upper = np.triu(np.ones((len(rules), len(rules)), dtype=bool))
+    values = np.where(upper, matrix(pairs, rules, "jaccard"), matrix(pairs, rules, "rank_correlation"))
+    colours = np.where(upper[..., None], SETS.to_rgba(values), RANKS.to_rgba(values))
     colours[np.isnan(values)] = (0.94, 0.94, 0.94, 1.0)
     axis.imshow(colours, interpolation="nearest")
     for row, column in np.ndindex(*values.shape):

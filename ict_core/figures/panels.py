@@ -1,4 +1,4 @@
-"""What the figures share: one style a variant, and grids of panels with a legend and a note below the data."""
+"""Shared parts of the figures: one style per variant, and grids of panels with a legend and a note below the data."""
 
 import hashlib
 import math
@@ -56,7 +56,7 @@ class Style:
     width: float = 1.1  # points
 
 
-_ROOM, _APART = 0.75, 0.15  # of a row: for all runs of a variant; between two of few
+_ROOM, _APART = 0.75, 0.15  # share of a row: for all runs of a variant; between two runs, if there are few
 _DASHED: LineStyleType = (0.0, (4.0, 1.5))
 _LONG_DASHED: LineStyleType = (0.0, (6.0, 4.0))  # lets an equal curve below show through
 _DOTTED: LineStyleType = (0.0, (1.2, 1.2))
@@ -64,7 +64,7 @@ _DASHDOT: LineStyleType = (0.0, (5.0, 1.5, 1.2, 1.5))
 
 _STYLES = {
     BASE: Style("#7F7F7F", _DASHED, "None"),
-    "grpo": Style("#000000", "-", "o", width=2.0),  # its rim shows where an equal curve lies on it
+    "grpo": Style("#000000", "-", "o", width=2.0),  # its rim shows below an equal curve
     "entropy-20": Style("#0072B2", "-", "s"),
     "stapo": Style("#009E73", _LONG_DASHED, "^"),
     "ict-5": Style("#E69F00", _DASHED, "v"),
@@ -96,7 +96,7 @@ def style(variant: str) -> Style:
 
 
 def label(variant: str) -> str:
-    """The variant's name for readers: `ict-10` is "ICT 10 %", if by its name a number at the end is a share."""
+    """The variant's name for readers: `ict-10` is "ICT 10 %", as a number at the end of a name is read as a share."""
     if variant in _LABELS:
         return _LABELS[variant]
     if named := re.fullmatch(r"(.+)-(\d+)", variant):
@@ -104,7 +104,7 @@ def label(variant: str) -> str:
     return variant
 
 
-Marks = Literal["lines", "filled", "open", "markers"]  # in a legend: the line alone, with a marker, a marker alone
+Marks = Literal["lines", "filled", "open", "markers"]  # in a legend: a line, a line with a marker, a marker
 
 
 def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:
@@ -125,24 +125,24 @@ def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:
 
 
 PANEL_HEIGHT = 2.1  # inches
-LEGEND_LINE = 0.17  # inches, high
-LEGEND_ENTRY = (1.2, 1.0)  # inches, wide: with a line, and with a marker alone
-HANDLE = 3.2  # font sizes, wide: two dashes of every pattern
-BESIDE = 3  # panels of one model
-NOTE_LINE = 0.11  # inches, high
-NOTE_CHARACTERS = 21  # an inch
-GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a line to compare with
+LEGEND_LINE = 0.17  # inches high
+LEGEND_ENTRY = (1.2, 1.0)  # inches wide: with a line, and with a marker alone
+HANDLE = 3.2  # width in font sizes: two dashes of every pattern
+BESIDE = 3  # panels of one model in a row
+NOTE_LINE = 0.11  # inches high
+NOTE_CHARACTERS = 21  # per inch
+GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a reference line
 
 
 def figure_width(columns: int) -> float:
-    """Inches: a page's column for one panel, its text width for up to three, then wider with every panel."""
+    """Width in inches: a page's column for one panel, its text width for up to three, then more with every panel."""
     return COLUMN_WIDTH if columns == 1 else max(TEXT_WIDTH, 2.2 * columns)
 
 
 def grid(
     rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure and its axes, (rows, titles), `height` inches high, under the titles and over the legend."""
+    """An empty figure with titles and a legend, and its axes, shape (rows, titles); a row is `height` inches high."""
     width = figure_width(len(titles))
     lines = math.ceil(len(variants) / (width // LEGEND_ENTRY[marks == "markers"]))
     figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")
@@ -164,7 +164,7 @@ def grid(
 
 @rc_context(RC)
 def sentence(text: str) -> Figure:
-    """A figure that says in words why there is nothing to draw: a study without an ablation still has its report."""
+    """A figure that says why nothing is drawn, so that a study without an ablation still has its report."""
     figure = Figure(figsize=(COLUMN_WIDTH, 1.0), layout="constrained")
     axis = figure.subplots()
     axis.set_axis_off()
@@ -192,7 +192,7 @@ def draw_note(figure: Figure, note: str) -> None:
 
 
 def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """The wanted variants that the frame has, in the wanted order; a UserError if it has none of them."""
+    """Those of the variants that the frame has, in the given order; a UserError if it has none of them."""
     arms = [v for v in variants if (frame["variant"] == v).any()]
     if not arms:
         raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
@@ -200,7 +200,7 @@ def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
 
 
 def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """The rows of :data:`PASS_METRICS` of the average over the benchmarks; a UserError names a frame without any."""
+    """The rows of the average over the benchmarks, :data:`PASS_METRICS` only; a UserError names a frame without any."""
     rows = frame[(frame["benchmark"] == AVERAGE) & frame["metric"].isin(PASS_METRICS)]
     if rows.empty:
         metrics = " or ".join(PASS_METRICS)
@@ -209,12 +209,12 @@ def average_rows(frame: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
-    """Each model's title, in order: its name and over how many seeds its variants, but for base, were trained."""
+    """Each model's title, in order: its name, and with how many seeds its variants (base aside) were trained."""
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
     seeds = trained.groupby(["model", "variant"])["seed"].nunique()
-    ran = set(trained["model"])
+    models = set(trained["model"])
     return {
-        str(model): f"{model} ({seed_range(seeds[model], 'seed')})" if model in ran else str(model)
+        str(model): f"{model} ({seed_range(seeds[model], 'seed')})" if model in models else str(model)
         for model in frame["model"].unique()
     }
 
@@ -222,7 +222,7 @@ def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
 def training_curves(
     log: pd.DataFrame, variants: Sequence[str], names: Mapping[str, str], window: int, height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """Columns of the log (`names`: column -> its axis) over optimiser steps, in axes of shape (columns, models).
+    """Draw columns of the log (`names`: column -> axis label) over optimiser steps, in axes of shape (columns, models).
 
     Curves are each variant's mean over seeds, in a band from lowest to highest, after a centred moving mean over
     `window` steps. A step at which a seed has no value is a gap, because a mean over the other seeds would jump.
@@ -246,7 +246,7 @@ def training_curves(
 
 
 def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -> None:
-    """A variant's mean over runs, shape (runs, points), in a band from the lowest to the highest; NaN is a gap."""
+    """Draw a variant's mean over `runs`, shape (runs, points), in a band from lowest to highest; NaN is a gap."""
     look, mean = style(variant), runs.mean(axis=0)
     axis.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=look.colour, alpha=0.12, linewidth=0)
     axis.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=look.width)
@@ -255,7 +255,7 @@ def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -
 def row_panels(
     rows: int, titles: Sequence[str], names: Sequence[str], line: float, sharex: Literal["col", "none"] = "col"
 ) -> tuple[Figure, NDArray]:
-    """An empty figure and its axes, (rows, titles), of named lines, `line` inches high; line i is at the height i."""
+    """An empty figure and its axes, shape (rows, titles), of named lines `line` inches high; line i is at height i."""
     size = (figure_width(len(titles)), rows * line * (len(names) + 0.4) + 0.35 * rows + 0.45)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, len(titles), squeeze=False, sharex=sharex, sharey="row")
@@ -274,7 +274,7 @@ def row_panels(
 def variant_panels(
     models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
 ) -> tuple[Figure, dict[str, list[Axes]]]:
-    """An empty figure and each model's axes, one a title, three beside each other, with a line a variant in each."""
+    """An empty figure and each model's axes: one per title, three in a row, with one line per variant in each."""
     blocks = -(-len(titles) // BESIDE) * len(models)
     figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
     panels: dict[str, list[Axes]] = {}
@@ -289,13 +289,13 @@ def variant_panels(
 def draw_interval(
     axis: Axes, row: float, low: float, high: float, colour: str, width: float, alpha: float = 1.0
 ) -> None:
-    """A horizontal bar from `low` to `high` at the height `row`; nothing where the interval does not exist (NaN)."""
+    """Draw a horizontal bar from `low` to `high` at height `row`; nothing where the interval does not exist (NaN)."""
     if np.isfinite(low) and np.isfinite(high):
         axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
 
 
 def draw_seeds(axis: Axes, row: float, values: ArrayLike, limits: tuple[float, float, float], variant: str) -> None:
-    """A variant's runs (shares or NaN) in percent around the height `row`: a marker each, their mean and its interval.
+    """Draw a variant's runs (shares or NaN) in percent around height `row`: a marker each, their mean, its interval.
 
     `limits` are the mean and the interval's ends; all runs, however many, lie within :data:`_ROOM`.
     """
@@ -312,5 +312,5 @@ def draw_seeds(axis: Axes, row: float, values: ArrayLike, limits: tuple[float, f
 
 
 def side_by_side(number: int, step: float) -> NDArray[np.float64]:
-    """Offsets around 0, `step` apart, that let equal values of several runs be seen, shape (number,)."""
+    """Offsets around 0, `step` apart, that keep equal values of several runs visible, shape (number,)."""
     return np.asarray(step * (np.arange(number) - (number - 1) / 2), dtype=np.float64)

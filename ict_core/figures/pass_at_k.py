@@ -1,4 +1,4 @@
-"""Pass@k over k, averaged over the benchmarks, one panel a model."""
+"""Pass@k over k, averaged over the benchmarks, one panel per model."""
 
 from collections.abc import Sequence
 
@@ -23,12 +23,12 @@ FIGURE = FigureDeclaration(
     inputs=("levels", "runs"),
 )
 
-SPREAD = 0.06  # of a doubling of k: the distance between two variants at one k
-WIDEST = 0.5  # of a doubling of k: over all of them
+SPREAD = 0.06  # in doublings of k: the distance between two variants at one k
+WIDEST = 0.5  # in doublings of k: the most that all variants may take
 
 
 def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> None:
-    """Each variant's mean over seeds as a line, near it its intervals as bars and each run as a dot; base as a line."""
+    """Draw each variant's mean over seeds as a line, its intervals as bars and its runs as dots; base: line only."""
     trained = [v for v in variants if v != BASE]
     shifts = side_by_side(len(trained), min(SPREAD, WIDEST / max(len(trained), 1)))
     for variant in variants:

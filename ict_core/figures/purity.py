@@ -1,4 +1,4 @@
-"""A token's probability pi against the strategy purity beta, of kept and of dropped tokens: 2-D densities."""
+"""2-D densities of a token's probability pi and the strategy purity beta, for kept and for dropped tokens."""
 
 from collections.abc import Sequence
 
@@ -28,13 +28,13 @@ FIGURE = FigureDeclaration(
 
 BINS = 20  # along each axis
 LEAST = 1e-4  # share of a panel's tokens: the lower end of the colour scale; rarer cells have its colour
-LARGEST = 1.1  # inches: the side of a panel
+LARGEST = 1.1  # inches: the greatest side of a panel
 WIDE = 0.95  # inches: a panel of this size has room for words beside its numbers
 SETS = ((True, "kept"), (False, "dropped"))
 
 
 def _density(axis: Axes, tokens: pd.DataFrame, name: str, norm: LogNorm, wide: bool) -> AxesImage | None:
-    """One panel; None where there is no token. Its text stands where no token can: beta is at least pi squared."""
+    """Draw one panel; None without tokens. Its text is where no token can be, as beta is at least pi squared."""
     axis.plot([0, 1], [0, 1], color="#555555", linewidth=0.6, linestyle=":")
     axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     if tokens.empty:

@@ -1,4 +1,4 @@
-"""The readings of the paper: the kept tokens' “probability” and share above the cut, a point a reading."""
+"""The readings of the paper: the kept tokens' “probability” and share above the cut, one point per reading."""
 
 from collections.abc import Mapping
 
@@ -19,9 +19,9 @@ COLOURS = {"p(a)": "#0072B2", "P_avg(a)": "#D55E00", "beta": "#009E73", "beta of
 
 
 def draw(readings: pd.DataFrame, ranges: Mapping[str, tuple[float, float]]) -> Figure:
-    """A row a model and a panel a set of prompts of `records.STUDY_READINGS`; filled where the elbow is in its range.
+    """Draw `records.STUDY_READINGS`, a row per model and a panel per set of prompts; filled if the elbow is in range.
 
-    The grey field is where both figures are in theirs, `ranges` by the figure's name.
+    In the grey field both figures are in range (`ranges`, by name). The cut at the median of the kept is left out.
     """
     sets = readings["set"].unique()
     models = list(readings.groupby(["model", "variant"], sort=False))
@@ -33,10 +33,10 @@ def draw(readings: pd.DataFrame, ranges: Mapping[str, tuple[float, float]]) -> F
         for axis, name in zip(row, sets, strict=True):
             axis.add_patch(Rectangle((left, bottom), right - left, top - bottom, color="#D9D9D9", zorder=0.5))
             points = cells[(cells["set"] == name) & (cells["cut"] != "median of the kept")]
-            for (quantity, fits), some in points.groupby(["quantity", "elbow_fits"]):
+            for (quantity, fits), group in points.groupby(["quantity", "elbow_fits"]):
                 colour = COLOURS[str(quantity)]
                 face = colour if fits else "none"
-                x, y = 100 * some["probability"], 100 * some["high_share"]
+                x, y = 100 * group["probability"], 100 * group["high_share"]
                 axis.plot(x, y, "o", color=colour, markersize=2.5, mfc=face, mew=0.5, clip_on=False)
             axis.set_title(f"{model} {variant}, {name} set")
             axis.set(xlim=(0, 100), ylim=(0, 100))

@@ -1,4 +1,4 @@
-"""What a figure's module declares, and every figure by its name. Only drawing imports its module, and matplotlib."""
+"""The declarations of the figures, by name. Only drawing imports their modules, and matplotlib."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from ict_core.evidence.declarations import Shown, read_declarations
 
 @dataclass(frozen=True, kw_only=True)
 class FigureDeclaration(Shown):
-    """A figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
+    """The declaration of a figure, whose module has the function ``draw(*frames, variants=..., **settings)``.
 
-    The frames are those of `inputs`, from `evidence.Stored`; none is changed. `variants` are those to show, in the
-    legend's order or from top to bottom; those without rows, such as base in a log, are left out. A study that
-    has nothing to draw gets `figures.sentence`; a UserError says that none of the variants has rows, or that a frame
-    lacks the average.
+    The frames are those named in `inputs`, from `evidence.stored.Stored`; none is changed. `variants` are shown in the
+    order given, in the legend or from top to bottom; variants without rows, such as base in a log, are left out. A
+    study with nothing to draw gets `panels.sentence`. A UserError says that none of the variants has rows, or that a
+    frame lacks the average.
     """
 
     caption: str  # what is drawn, and what its bands and intervals speak for
-    settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept"], ...] = ()  # of the study, that it draws
+    settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept"], ...] = ()  # the study's, for `draw`
     needs: str = ""  # the key of a study's file without which there is no such figure
 
 
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
     from ict_core.evidence.stored import Stored
 
-FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the module here that draws it
+FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the name of its module
 _OF_SCORES = {"runs", "levels", "contrasts"}
 
 
 def figures_of(settings: Mapping[str, Any]) -> dict[str, FigureDeclaration]:
-    """The figures that a study has, by what it states."""
-    return {name: shown for name, shown in FIGURES.items() if not shown.needs or settings.get(shown.needs)}
+    """The figures of a study with these settings."""
+    return {name: figure for name, figure in FIGURES.items() if not figure.needs or settings.get(figure.needs)}
 
 
 def reads(name: str) -> list[str]:
-    """The frames that a figure reads, its note included."""
+    """The frames that a figure and its note read."""
     inputs = FIGURES[name].inputs
-    of_the_note = {"scores": bool(_OF_SCORES & set(inputs)), "validity": "contrasts" in inputs}
-    return [*inputs, *(frame for frame, read in of_the_note.items() if read)]
+    note_frames = {"scores": bool(_OF_SCORES & set(inputs)), "validity": "contrasts" in inputs}
+    return [*inputs, *(frame for frame, needed in note_frames.items() if needed)]
 
 
 def sentence_of(figure: Path) -> str | None:
-    """Why nothing is drawn in a PNG that `figures.write` made, as `panels.sentence` says; None of one with data."""
+    """The text of `panels.sentence` in a PNG that `figures.write` made; None if the figure shows data."""
     from PIL import Image
 
     with Image.open(figure) as image:
@@ -54,19 +54,19 @@ def sentence_of(figure: Path) -> str | None:
 
 
 def draw(name: str, study: "Stored") -> "Figure":
-    """The figure of that name from a study's stored frames, of the line figures' variants or those of its settings.
+    """The figure of that name for a study: of its `shared` variants, or of all if the figure declares `variants`.
 
-    A UserError where a frame is missing or broken, and as :class:`FigureDeclaration` says.
+    A UserError where a frame is missing or broken, and in the cases named in :class:`FigureDeclaration`.
     """
-    declared = FIGURES[name]
+    declaration = FIGURES[name]
     settings: dict[str, Any] = {"variants": study.settings.shared}
-    settings |= {setting: getattr(study.settings, setting) for setting in declared.settings}
-    return drawn(name, study, declared.inputs, **settings)
+    settings |= {setting: getattr(study.settings, setting) for setting in declaration.settings}
+    return drawn(name, study, declaration.inputs, **settings)
 
 
 def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) -> "Figure":
-    """What a module draws of a study's frames of these names."""
-    from matplotlib import rc_context  # here, as titles and inputs are read at every start
+    """The figure that a module draws from a study's frames of these names."""
+    from matplotlib import rc_context  # imported here, as titles and inputs are read at every start
 
     from ict_core.figures.panels import RC
 
@@ -75,11 +75,11 @@ def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) 
 
 
 def note(name: str, study: "Stored") -> str:
-    """What stands at the foot of a figure: the study's note, samples without a grade, verdicts that do not count."""
-    from ict_core.evidence.gates import without_verdicts  # as above
+    """The note at the foot of a figure: the study's note, samples without a grade, verdicts that do not count."""
+    from ict_core.evidence.gates import without_verdicts  # as in `drawn`
     from ict_core.statistics.metrics import ungraded
 
     frames = reads(name)
-    told = ungraded(study.frame("scores")).replace("`", "") if "scores" in frames else ""
+    ungraded_text = ungraded(study.frame("scores"), study.averaged).replace("`", "") if "scores" in frames else ""
     gates = without_verdicts(study.frame("validity")) if "validity" in frames else ""
-    return " ".join(filter(None, [study.settings.note, told, gates]))
+    return " ".join(filter(None, [study.settings.note, ungraded_text, gates]))

@@ -1,4 +1,4 @@
-"""Training reward over optimiser steps, one panel a model."""
+"""Training reward over optimiser steps, one panel per model."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The sign that the first-order statement gives H2's change: how often the exact change has it, where it breaks."""
+"""The sign of H2's first-order change: how often the exact change has the same sign, and where it no longer has."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,16 +27,16 @@ FIGURE = FigureDeclaration(
     inputs=("quantities", "single_logit", "single_logit_bins"),
 )
 
-PURITIES = {0.05: "top", 0.9: "bottom"}  # beta of the closed form of where the sign breaks: side of its name
+PURITIES = {0.05: "top", 0.9: "bottom"}  # beta of a closed-form curve -> side of its label
 
 
 HEIGHT = 2.6  # inches
 _RANDOM_LOOKS = [{"color": "#8A8A8A", "linestyle": line, "linewidth": 1.0} for line in ("-", "--", "-.", ":")]
 _MODEL_LOOKS = [
     {"color": colour, "linestyle": "-", "linewidth": 1.6}
-    for colour in ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE")  # Tol's bright ones: no method's
+    for colour in ("#4477AA", "#EE6677", "#228833", "#AA3377", "#66CCEE")  # Tol's bright colours, which no method has
 ]
-Looks = dict[str, dict[str, Any]]  # the line of every source, the random distributions first
+Looks = dict[str, dict[str, Any]]  # source -> its line, the random distributions first
 
 
 def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
@@ -49,7 +49,7 @@ def _log_scale(axis: Axes, x: Sequence[float], y: Sequence[float] = ()) -> None:
 
 
 def _draw_sizes(axis: Axes, rows: pd.DataFrame, sign: int, looks: Looks) -> None:
-    """A line a source over the size of the logit's step, up (1) or down (-1), in percent in its interval over seeds."""
+    """Draw a line per source over the logit's step, up (1) or down (-1), in percent with its interval over seeds."""
     rows = rows[np.sign(rows["shift"]) == sign]
     for name, look in looks.items():
         source = rows[rows["states"] == name]

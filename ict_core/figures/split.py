@@ -1,4 +1,4 @@
-"""How the kept tokens split into high and low entropy; drawn for the paper's Figure 4 alone."""
+"""How the kept tokens split into high and low entropy; drawn only for the paper's Figure 4."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ict_core.figures.panels import COLUMN_WIDTH, GUIDE, label, present, style
 
-_LARGEST_SHARE = 0.95  # at which an interval's limit is cut
+_LARGEST_SHARE = 0.95  # at which the mean and the limits of its interval are cut
 PAPER = {"GSM8K": 1.03, "MATH": 0.99}  # the ratios that the paper gives
 
 

@@ -1,4 +1,4 @@
-"""The paper's statements about kept tokens and about entropy in training: a panel a statement, a row a variant."""
+"""The paper's statements about kept tokens and about entropy in training: a panel per statement, a row per variant."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,11 +27,11 @@ FIGURE = FigureDeclaration(
     inputs=("quantities", "quantity_means"),
 )
 
-LINE = 0.16  # inches a variant
+LINE = 0.16  # inches per variant
 
 
 class Statement(NamedTuple):
-    """What a panel shows, in percent, what the paper says of it (a value, or a range), and whether it is a share."""
+    """A panel's labels, the paper's value or range of its quantity in percent, and whether the quantity is a share."""
 
     title: str
     axis: str

@@ -1,4 +1,4 @@
-"""The ablation of the share of tokens kept: pass@1 above, pass@4 below, one column a model."""
+"""The ablation of the share of tokens kept: pass@1 above, pass@4 below, one column per model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -27,31 +27,31 @@ FIGURE = FigureDeclaration(
     settings=("kept", "baselines"),
 )
 
-APART = 0.25  # of the axis' logarithm between the rules that stand off it
-SHIFT = 0.12  # of the axis' logarithm (base e) between rules that keep the same share
-SPREAD = 0.03  # of it, between two runs
+APART = 0.25  # on the log axis (base e): between rules placed off the axis
+SHIFT = 0.12  # on the log axis (base e): between rules that keep the same share
+SPREAD = 0.03  # on the log axis (base e): between two runs
 
 
 def _several(shares: Mapping[str, tuple[str, float]]) -> dict[str, float]:
-    """The percent of each variant whose selector has several."""
+    """The percent of each variant whose selector has several of them."""
     selectors = [selector for selector, _ in shares.values()]
     return {variant: percent for variant, (selector, percent) in shares.items() if selectors.count(selector) > 1}
 
 
 def _places(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
-    """Where each variant stands: at its share, beside a selector with more shares that is there, or off the axis."""
+    """The x of each variant: its share, a place beside a selector with more shares, or one off the axis."""
     shares, sizes = _several(kept), [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
     for percent in set(shares.values()):
         neighbours = sorted((v for v in shares if shares[v] == percent), key=lambda v: -sizes.count(kept[v][0]))
         places |= {variant: percent * float(np.exp(SHIFT * number)) for number, variant in enumerate(neighbours)}
-    apart = [variant for variant in kept if variant not in shares]
+    off_axis = [variant for variant in kept if variant not in shares]
     end = max(places.values())
-    return places | {variant: end * float(np.exp(APART * (number + 2))) for number, variant in enumerate(apart)}
+    return places | {variant: end * float(np.exp(APART * (number + 2))) for number, variant in enumerate(off_axis)}
 
 
 def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict[str, tuple[str, float]]) -> None:
-    """One model and metric; both frames hold its rows of the average, levels one a variant."""
+    """Draw one model and metric; both frames have its rows of the average, `levels` one per variant."""
     places = _places(kept)
     means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))
     if len(places) > len(_several(kept)):
@@ -80,26 +80,26 @@ def draw(
 ) -> Figure:
     """Draw the average's level in percent over the share kept, with two-way intervals and every run.
 
-    The ablation's variants are found in `levels`, as not every model may run them. `variants` come first in the legend;
-    of the others only those are shown whose selector was run with several shares.
+    The ablation's variants are found in `levels`, as not every model may run them. Those not in `variants` are shown
+    only if their selector ran with several shares. In the legend selectors with more shares come first.
     """
     levels = average_rows(levels, "levels")
     by_model = levels.groupby("model", sort=False)["variant"]
-    models = [str(model) for model, ran in by_model if _several(shares_kept(list(ran.unique()), kept))]
+    models = [str(model) for model, arms in by_model if _several(shares_kept(list(arms.unique()), kept))]
     if not models:
         return sentence("No model of this study ran two shares of one selection rule: there is no ablation to show.")
     levels = levels[levels["model"].isin(models)]
     runs = runs[(runs["benchmark"] == AVERAGE) & runs["model"].isin(models)]
-    ran, baseline = list(levels["variant"].unique()), baselines[0]
-    shares = shares_kept([*(v for v in variants if v in ran), *(v for v in ran if v not in variants)], kept)
+    run_arms, baseline = list(levels["variant"].unique()), baselines[0]
+    shares = shares_kept([*(v for v in variants if v in run_arms), *(v for v in run_arms if v not in variants)], kept)
     selectors = [selector for selector, _ in shares.values()]
     drawn = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
     drawn = dict(sorted(drawn.items(), key=lambda item: -selectors.count(item[1][0])))  # with more shares first
-    if baseline in ran and baseline in variants:
+    if baseline in run_arms and baseline in variants:
         drawn[baseline] = (baseline, 100)
-    lost = set(drawn) - set(runs["variant"])
-    if lost:
-        raise UserError(f"runs: none of {', '.join(sorted(lost))}, which has a level; run the statistics again")
+    missing = set(drawn) - set(runs["variant"])
+    if missing:
+        raise UserError(f"runs: none of {', '.join(sorted(missing))}, which has a level; run the statistics again")
     names, percents = titles(runs, list(drawn)), sorted(set(_several(drawn).values()))
     figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(drawn), marks="markers", height=1.9)
     for row, metric in zip(axes, PASS_METRICS, strict=True):

@@ -1,4 +1,4 @@
-"""Every rule on an untrained model's tokens: what it keeps, with intervals over prompts; of a token study's page."""
+"""Every rule on an untrained model's tokens: what it keeps, with intervals over prompts; for a token study's page."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ PANELS = {
     "surprise_share": "Share of the mass 1 − p (%)",
 }
 CHANCE = {"high_h1_share": 50.0}
-ALL = ("probability", "position")  # whose value for all tokens is that of the rule which keeps all
-LINE = 0.17  # inches
+ALL = ("probability", "position")  # quantities whose value for all tokens comes from the rule that keeps all
+LINE = 0.17  # inches per rule
 
 
 def _draw(axis: Axes, means: pd.DataFrame, rules: Sequence[str], chance: float | None) -> None:
@@ -39,19 +39,19 @@ def _draw(axis: Axes, means: pd.DataFrame, rules: Sequence[str], chance: float |
 
 
 def draw(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Figure:
-    drawn = present(quantity_means, rules)
+    present_rules = present(quantity_means, rules)
     models = list(quantity_means["model"].unique())
-    figure, panels = variant_panels(models, drawn, list(PANELS.values()), LINE)
+    figure, panels = variant_panels(models, present_rules, list(PANELS.values()), LINE)
     for model, axes in panels.items():
-        of_model = quantity_means[quantity_means["model"] == model]
-        shares = of_model[of_model["quantity"] == "kept_share"].set_index("variant")["mean"]
+        model_means = quantity_means[quantity_means["model"] == model]
+        shares = model_means[model_means["quantity"] == "kept_share"].set_index("variant")["mean"]
         for axis, quantity in zip(axes, PANELS, strict=True):
-            means = of_model[of_model["quantity"] == quantity]
+            means = model_means[model_means["quantity"] == quantity]
             chance = CHANCE.get(quantity)
-            if quantity in ALL and (of_all := means[means["variant"].map(shares) == 1]["mean"]).size:
-                chance = 100 * float(of_all.iloc[0])
+            if quantity in ALL and (all_means := means[means["variant"].map(shares) == 1]["mean"]).size:
+                chance = 100 * float(all_means.iloc[0])
             if means["mean"].notna().any():
-                _draw(axis, means, drawn, chance)
+                _draw(axis, means, present_rules, chance)
             else:
                 axis.text(0.5, 0.5, "no prompt has right\nand wrong answers", transform=axis.transAxes, ha="center")
                 axis.set_xticks([])

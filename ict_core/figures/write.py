@@ -28,11 +28,11 @@ def write(figure: Figure, name: str, out: Path, note: str = "") -> list[Path]:
         figure.dpi = DPI
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-        for axis in figure.axes:  # fixed at 6 decimals of the figure: the solver's last ones differ between calls
+        for axis in figure.axes:  # at 6 decimals of the figure: the solver's last digits differ between calls
             left, bottom, width, height = (round(side, 6) for side in axis.get_position(original=True).bounds)
             axis.set_position((left, bottom, width, height))
         for ending, path in paths.items():
-            said = {"Description": str(figure.get_label())} if figure.get_label() and ending == "png" else {}
+            description = {"Description": str(figure.get_label())} if figure.get_label() and ending == "png" else {}
             with appearing(path) as partial:
-                figure.savefig(partial, format=ending, dpi=DPI, metadata=_METADATA[ending] | said)
+                figure.savefig(partial, format=ending, dpi=DPI, metadata=_METADATA[ending] | description)
     return list(paths.values())

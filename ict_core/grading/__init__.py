@@ -1,4 +1,4 @@
-"""Verdicts on answers, by their type; the only package that knows math-verify.
+"""Verdicts on answers, by answer type; the only package that uses math-verify.
 
-The rule of a type stands in its module; what the benchmarks' authors and other graders do, in docs/grading.md.
+Each type's rule is in its module. What the benchmarks' authors and other graders do is in docs/grading.md.
 """

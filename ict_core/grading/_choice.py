@@ -2,19 +2,19 @@ r"""Answers to multiple-choice questions: one letter, A to D.
 
 The rule, in this order:
 
-1. The last box counts. It names a letter alone, in either case, or before what the option says: ``\boxed{(B)}``,
+1. The last box counts. It holds a letter alone, in either case, or a letter before the option's text: ``\boxed{(B)}``,
    ``\boxed{\text{Option B}}``, ``\boxed{\text{Answer: B}}``, ``\boxed{B. Mitochondria}``, ``\boxed{\textbf{(B) } 73}``.
-   Before words the letter needs parentheses, a full stop, a colon, a dash or a font of its own: "A man" names none.
-   Fonts, dollar signs, asterisks and quotation marks are dress.
-2. A box that names no letter, several ("A or B") or what an option is not ("(B) is wrong") is ``no_answer``, even where
-   an earlier box names one, unless the text declares a letter after it.
+   A letter before words needs parentheses, a full stop, a colon, a dash or a font of its own: "A man" names none.
+   Fonts, dollar signs, asterisks and quotation marks do not matter.
+2. A box that names no letter or several ("A or B"), or says what an option is not ("(B) is wrong"), is ``no_answer``,
+   even if an earlier box names a letter, unless the text declares a letter after it.
 3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
    :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
-   letter is a capital, or stands in parentheses, or is all that is declared. One that names several letters, or denies
-   one, is ``no_answer``.
-4. Without a declaration: a last line "#### B"; what the text ends in, in bold; the whole text, where it is one line; or
-   a first or last line that is a letter alone, or a first line that is the only one to name an option. Each names a
-   letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
+   letter is a capital, or is in parentheses, or is all that is declared. A declaration that names several letters, or
+   denies one, is ``no_answer``.
+4. Without a declaration the first of these counts: a last line "#### B"; bold text at the end of the text; the whole
+   text, if it is one line; a first or last line that is a letter alone; a first line that is the only one to name an
+   option. Each names a letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
 """
 
 import re
@@ -42,7 +42,7 @@ _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
 _LINE = re.compile(r"[\s*$]{0,6}\(?([A-D])[).]{0,2}[\s*$]{0,6}")
 _SMALL = re.compile(r"[\s*$]*[a-d](?![)A-Za-z]|[\s*$]*\Z)")
-_AT_END = 100  # characters of the longest option with which a text ends, in bold or after "####"
+_AT_END = 100  # characters of the longest option at the end of a text, in bold or after "####"
 _DENYING = re.compile(
     r"(?<![A-Za-z])(?:not|wrong|false|incorrect|eliminated?|if|rules?)(?![A-Za-z])|n['’]t(?![A-Za-z])", re.I
 )
@@ -71,7 +71,7 @@ _OF_OPTIONS = re.compile(r"(?:both|neither|either|all|none|only)(?![A-Za-z])", r
 
 
 def grade_choice(text: str, gold: str) -> Verdict:
-    """Grade the letter that a text gives; in upper case it is what the verdict gives as extracted. Linear time."""
+    """Grade the letter that a text gives; the verdict's `extracted` is this letter in upper case. Linear time."""
     box = last_box(text)
     letter = (box and _letter(box.answer)) or _declared(
         text[text.rfind(box.markup) + len(box.markup) :] if box else text
@@ -89,7 +89,7 @@ def _letter(answer: str) -> str | None:
 
 
 def _declared(text: str) -> str | None:
-    """The letter of the last declaration that names or denies one, "" where that names none or several."""
+    """The letter of the last declaration about letters: "" if it names several or denies one; None without one."""
     found = [
         (place, "" if _SMALL.match(said) else _letter(said) or _unsure(said))
         for place, said in declarations(text, _DECLARED)
@@ -102,34 +102,34 @@ def _declared(text: str) -> str | None:
 
 
 def _unsure(said: str) -> str | None:
-    """ "" where a declaration without a letter of its own is about letters, else None: it is about something else."""
+    """ "" if a declaration from which no letter was read is about letters; None if it is about something else."""
     return "" if not said or re.match(r"[*$(]{0,4}[A-D][*$)]{0,4}(?:\s|,|/)", said) else None
 
 
 def _of_lines(text: str) -> str | None:
-    """The letter of a text that is one line, that ends in one, or whose first or last line alone names one."""
-    for end in (MARKED_AT_END, BOLD_AT_END):
-        said = end.search(text)
-        if said and len(said[1]) <= _AT_END and not _DENYING.search(said[1]) and (letter := _letter(said[1])):
+    """The letter of a text without a declaration, from its end, its only, first or last line; see rule 4."""
+    for pattern in (MARKED_AT_END, BOLD_AT_END):
+        ending = pattern.search(text)
+        if ending and len(ending[1]) <= _AT_END and not _DENYING.search(ending[1]) and (letter := _letter(ending[1])):
             return letter
     lines = text.split("\n")
     if len(lines) == 1:
         return _letter(text) if len(text) <= _WHOLE else None
-    alone = [found[1] if (found := _LINE.fullmatch(line)) else None for line in lines]
-    named = set(filter(None, alone))
-    at_end = alone[0] or (alone[-1] and not lines[-2].rstrip().endswith(":"))
-    if at_end and len(named) == 1:
-        return named.pop()
+    lone_letters = [found[1] if (found := _LINE.fullmatch(line)) else None for line in lines]
+    letters = set(filter(None, lone_letters))
+    at_end = lone_letters[0] or (lone_letters[-1] and not lines[-2].rstrip().endswith(":"))
+    if at_end and len(letters) == 1:
+        return letters.pop()
     options = [_letter(line) if len(line) <= _WHOLE else None for line in lines]
     first = options[0] and options.count(None) == len(options) - 1 and not _DENYING.search(lines[0])
     return options[0] if first else None
 
 
 def option(answer: str) -> tuple[str, str] | None:
-    """The capital letter that an answer names and what follows it ("" for a letter alone), or None. Linear time.
+    """The capital letter that an answer names and the text after it ("" for a letter alone), or None. Linear time.
 
-    None too where it names several letters or denies one, and for a letter in a formula or an article. What follows a
-    letter may speak of other options ("D. Both A and B").
+    It is also None if the answer names several letters or denies one, and for a letter in a formula or an article. The
+    text after a letter may mention other options ("D. Both A and B").
     """
     plain = _SPACES.sub(" ", _DRESS.sub(" ", _LETTER_IN_FONT.sub(r"(\1)", answer)))
     plain = plain.replace(" )", ")").replace(" :", ":").strip()

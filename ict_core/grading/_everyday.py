@@ -1,13 +1,13 @@
-r"""What answers to be read by people hold and math-verify does not: clock times, amounts, words, digits in a base.
+r"""Everyday forms of answers that math-verify does not know: clock times, amounts, words, digits in a base.
 
-Each of these says that two answers are the same, that they differ, or nothing (None), and then math-verify decides:
+Each rule says that two answers are the same or differ, or says nothing (None). If all say nothing, math-verify decides:
 
-* clock times, ``3:30 \text{ p.m.}``: where one of the two is a time, the other must be the same one. Without "a.m." or
-  "p.m." an hour up to 12 is either. What may be a ratio, such as ``3:10``, is none.
-* amounts, ``\$18.90``, ``15 cm^2``, ``5 dollars``, ``1 million``: the same number, or nothing; but another number with
-  a word that multiplies differs, and so do two units of the table that are not the same.
-* words: the same in either case and without an article, and small numbers in words; else nothing.
-* digits in a base, ``52_8``: in two different bases they differ.
+* clock times, ``3:30 \text{ p.m.}``: if one of the two is a time, the other must be the same time. Without "a.m." or
+  "p.m." an hour up to 12 may be in either half of the day. What may be a ratio, such as ``3:10``, is no time.
+* amounts, ``\$18.90``, ``15 cm^2``, ``5 dollars``, ``1 million``: the same if the numbers are equal. Unequal numbers
+  differ if either has a word that multiplies, and say nothing otherwise. Two different units of the table differ.
+* words: the same regardless of case and article, or else nothing. Small numbers in words are compared as numbers.
+* digits in a base, ``52_8``: two of these are the same only if digits and base are.
 * a set in braces differs from a tuple or an interval.
 """
 
@@ -37,7 +37,7 @@ _UNITS = {
     **{short: short for short in ("mm", "cm", "m", "km", "g", "kg", "mg", "in", "ft", "yd", "mi")},
     **{p + unit: c + unit[0] for p, c in _PREFIXES.items() for unit in ("meter", "metre", "gram")},
     **{"meter": "m", "metre": "m", "gram": "g", "foot": "ft", "feet": "ft", "yard": "yd", "mile": "mi"},
-    **dict.fromkeys(("inch", "inche"), "in"),  # of a plural without its s
+    **dict.fromkeys(("inch", "inche"), "in"),  # "inches" without its s
 }
 _ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen""".split()  # noqa: SIM905 - shorter than a list
@@ -49,13 +49,13 @@ _WORDS = re.compile(r"[A-Za-z][A-Za-z'’ -]*[A-Za-z]")
 
 
 def without_fonts(answer: str) -> str:
-    r"""An answer without ``\text`` and its kin, their braces and braces that hold nothing else, its spaces single."""
+    r"""An answer without ``\text`` and similar font commands and without braces, with single spaces."""
     plain = _FONT.sub("", answer).replace("{,}", ",").replace("{", "").replace("}", "")
     return _SPACE.sub(" ", plain).strip(" .")
 
 
 def same_everyday(given: str, wanted: str) -> bool | None:
-    """Whether two answers without dollar signs say the same, where this module knows; else None. Linear time."""
+    """Whether two answers without dollar signs are the same; None if this module cannot tell. Linear time."""
     sides = [side.replace("\\left", "").replace("\\right", "").strip() for side in (given, wanted)]
     if any(_SET.fullmatch(a) and _TUPLE.fullmatch(b) for a, b in (sides, sides[::-1])):
         return False
@@ -65,7 +65,7 @@ def same_everyday(given: str, wanted: str) -> bool | None:
 
 
 def _minutes(answer: str) -> tuple[int, bool] | None:
-    """Minutes since midnight of a clock time, and whether it is known which half of the day it is."""
+    """A clock time in minutes since midnight, and whether its half of the day is known; None for other answers."""
     time = _TIME.fullmatch(answer)
     if time is None:
         return None

@@ -1,28 +1,28 @@
-r"""Answers that are numbers: as GSM8K asks for, with or without a unit, and integers from 0 to 999, as the AIME does.
+r"""Answers that are numbers: with or without a unit, as in GSM8K, and integers from 0 to 999, as in the AIME.
 
 Both kinds are brought to one form without arithmetic: linear time, and no limit on digits.
 
 The rule for ``number``, in this order:
 
-1. Of the last line ``#### N`` and the last box, the one that begins later counts. A line counts whose text after the
-   four signs is a number in dress (rule 2), up to a parenthesis; others are headings. Without both, what the text
-   declares counts ("the answer is 18"), where that is a number or a formula, or the number in dress with which it
-   begins before a parenthesis, a colon, a comma or "out of"; and else its last number. An empty box, or a text without
-   any digit, is ``no_answer``.
-2. Dress does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``, ``1\,234``),
-   ``\text{}`` and its kin, a unit of a few words, a percent or degree sign, a full stop at the end. Decimals that are
-   equal are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
-   million`` is 5000000, ``2 1/2`` is 2.5; with another word that changes the value (``dozen``, ``half``) an
-   answer is ``wrong``.
-3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify, as ``ict_core.grading.math``
-   does. A last number that is a part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
+1. The last line ``#### N`` or the last box counts, whichever begins later. A line counts only if the text after the
+   four signs, up to a parenthesis, is a number decorated as in rule 2; others are headings. Without both, what the text
+   declares counts ("the answer is 18") if it is a number or a formula, or if it begins with a decorated number before a
+   parenthesis, a colon, a comma or "out of". Otherwise its last number counts. An empty box, or a text without digits,
+   is ``no_answer``.
+2. Decoration does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``,
+   ``1\,234``), ``\text{}`` and the like, a unit of a few words, a percent or degree sign, a full stop at the end. Equal
+   decimals are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
+   million`` is 5000000 and ``2 1/2`` is 2.5. With another word that changes the value (``dozen``, ``half``) an answer
+   is ``wrong``.
+3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify (``ict_core.grading.math``). A
+   last number that is part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
 
 The rule for ``integer``, in this order:
 
-1. The last box counts. Without a box what the text declares, or its last sentence comes to, counts
+1. The last box counts. Without a box the answer counts that the text declares or that its last sentence gives
    (:mod:`ict_core.grading._prose`). An empty box, or none of these, is ``no_answer``: no number is picked out of prose.
-2. Dollar signs, ``\text{}`` and its kin, parentheses, a full stop at the end, zero padding (``033``), commas between
-   thousands and a decimal part of zeros (``33.0``) do not matter. What is then an ASCII numeral is compared as one.
+2. Dollar signs, ``\text{}`` and the like, parentheses, a full stop at the end, zero padding (``033``), commas between
+   thousands and a decimal part of zeros (``33.0``) do not matter. An ASCII numeral that remains is compared as one.
 3. A box that holds something else, such as ``m+n=33`` or ``\frac{66}{2}``, is compared by math-verify too.
 """
 
@@ -40,7 +40,7 @@ _NUMERAL = re.compile(r"([+-]?) ?([0-9]+|[1-9][0-9]{0,2}(?:,[0-9]{3})+)?(?:\.([0
 
 
 def plain_separators(text: str) -> str:
-    r"""Every thousands separator of LaTeX or typography (``{,}``, ``,\!``, ``\,``, a thin space) as a plain comma."""
+    r"""A text with each thousands separator (``{,}``, ``,\!``, ``\,``, a thin space) replaced by a plain comma."""
     return _SEPARATOR.sub(",", text)
 
 
@@ -51,11 +51,11 @@ def _undressed(token: re.Match[str]) -> str:
 
 
 def undress(answer: str) -> str:
-    r"""An answer without what does not change a number; undressing twice is undressing once.
+    r"""An answer without decoration that does not change a number; undressing twice is undressing once.
 
-    Dollar signs, ``\text{}`` and its kin, braces, asterisks, ``\(`` and ``\)`` and spaces of any kind become one space
-    where they stand between other things, and nothing at the ends; so do full stops at the end. The minus sign of
-    typography becomes a hyphen, a thousands separator a comma.
+    Dollar signs, ``\text{}`` and the like, braces, asterisks, ``\(`` and ``\)`` and spaces of any kind become one space
+    between other characters. At the ends they are removed, and so are full stops at the end. A typographic minus sign
+    becomes a hyphen, a thousands separator a comma.
     """
     spaced = _TOKEN.sub(_undressed, plain_separators(answer.replace("\u2212", "-")))
     return _SPACES.sub(" ", spaced).strip(" ").rstrip(". ")
@@ -64,42 +64,42 @@ def undress(answer: str) -> str:
 def canonical(numeral: str) -> str | None:
     """The one form of a decimal number, such as ``-1234.5`` for ``-1,234.50``; None for anything else.
 
-    Only ASCII digits count; commas must stand between groups of three. Equal numbers have equal forms. The result is a
-    string, since Python bounds the digits that it turns into an ``int``.
+    Only ASCII digits count; commas must separate groups of three. Equal numbers have equal forms. The result is a
+    string, since Python limits the digits that it converts to an ``int``.
     """
     match = _NUMERAL.fullmatch(numeral)
     if match is None or (match[2] is None and match[3] is None):
         return None
-    whole = (match[2] or "").replace(",", "").lstrip("0") or "0"
-    part = (match[3] or "").rstrip("0")
-    size = f"{whole}.{part}" if part else whole
+    integer = (match[2] or "").replace(",", "").lstrip("0") or "0"
+    decimals = (match[3] or "").rstrip("0")
+    size = f"{integer}.{decimals}" if decimals else integer
     return "-" + size if match[1] == "-" and size != "0" else size
 
 
 def shifted(form: str, places: int) -> str | None:
     """A canonical number times ten to the power of ``places`` (not negative), again canonical."""
-    whole, _, part = form.partition(".")
-    return canonical(f"{whole}{part[:places].ljust(places, '0')}.{part[places:] or '0'}")
+    integer, _, decimals = form.partition(".")
+    return canonical(f"{integer}{decimals[:places].ljust(places, '0')}.{decimals[places:] or '0'}")
 
 
 def _read(answer: str) -> str | None:
-    """The canonical number of an answer in dress, which may stand in parentheses."""
+    """The canonical number of a decorated answer, which may be in parentheses."""
     plain = undress(answer)
     return canonical(plain[1:-1].strip(" ") if plain.startswith("(") and plain.endswith(")") else plain)
 
 
 def settle_integer(text: str, gold: str) -> Verdict | str:
-    """The verdict where rules 1 and 2 give one, else the answer; ``error`` for a gold that is none. Linear time."""
+    """The verdict if rules 1 and 2 give one, else the answer; ``error`` for an invalid gold answer. Linear time."""
     box = last_box(text)
     answer = box.answer if box else answer_in_prose(text)
     if not answer:
         return Verdict("no_answer")
-    given, wanted = _read(answer), _read(gold)
-    if wanted is None or not wanted.isdecimal() or len(wanted) > 3:
+    given, expected = _read(answer), _read(gold)
+    if expected is None or not expected.isdecimal() or len(expected) > 3:
         return Verdict.on(answer, "error")
     if given is None:
         return answer
-    return Verdict.on(answer, "correct" if given == wanted else "wrong")
+    return Verdict.on(answer, "correct" if given == expected else "wrong")
 
 
 _MARKER = re.compile(r"#### ?([^\n]{1,200})")
@@ -133,7 +133,7 @@ def _quantity(answer: str) -> tuple[str, list[str]] | None:
 
 
 def read_number(answer: str) -> str | None:
-    """The canonical form of a number in dress, or None where an answer is anything else. Linear time."""
+    """The canonical form of a decorated number, or None for any other answer. Linear time."""
     quantity = _quantity(answer)
     if quantity is None:
         return None
@@ -144,13 +144,13 @@ def read_number(answer: str) -> str | None:
 
 
 def settle_number(text: str, gold: str) -> Verdict | str:
-    """The verdict where rules 1 and 2 give one, else the answer; ``error`` for a gold that is none. Linear time."""
+    """The verdict if rules 1 and 2 give one, else the answer; ``error`` for an invalid gold answer. Linear time."""
     box = last_box(text)
     marked: re.Match[str] | None = None
     for match in _MARKER.finditer(text):
         if _quantity(match[1].partition(" (")[0]) is not None:
             marked = match
-    stated = True  # and not only the last number
+    stated = True  # not just the last number
     if box and (marked is None or text.rfind(box.markup) > marked.start()):
         answer = box.answer
     elif marked:
@@ -160,22 +160,22 @@ def settle_number(text: str, gold: str) -> Verdict | str:
         stated = " " in answer  # a mixed number is read by math-verify
     if not answer:
         return Verdict("no_answer")
-    wanted = read_number(gold)
-    if wanted is None:
+    expected = read_number(gold)
+    if expected is None:
         return Verdict.on(answer, "error")
     given = read_number(answer)
     if given is None and stated and _quantity(answer) is None:
         return answer
-    return Verdict.on(answer, "correct" if given == wanted else "wrong")
+    return Verdict.on(answer, "correct" if given == expected else "wrong")
 
 
 def _declared(text: str) -> str:
-    """What a text declares, where that is a number or a formula with digits, or begins with a number, else ""."""
+    """What a text declares, if that is a number or a formula with digits or begins with a number; else ""."""
     said = answer_in_prose(text, sentences=False)
     if not said or (_FORMULA.fullmatch(said) and any(map(str.isdigit, said))):
         return said
-    begun = _BEGUN.split(said, maxsplit=1)[0]
-    return next((part for part in (said, begun) if _quantity(part) is not None), "")
+    beginning = _BEGUN.split(said, maxsplit=1)[0]
+    return next((part for part in (said, beginning) if _quantity(part) is not None), "")
 
 
 def _last_number(text: str) -> str:

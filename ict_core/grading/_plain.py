@@ -1,6 +1,6 @@
-r"""Ways in which people and models write mathematics without LaTeX, as LaTeX, before math-verify reads it.
+r"""Conversion to LaTeX, for math-verify, of mathematics that people and models write without it.
 
-Each changes only what math-verify reads otherwise or not at all; an answer that has none of these stays as it is:
+Only what math-verify misreads or does not read is converted; an answer without any of these is unchanged:
 
 * ``45°``, ``√3``, ``π``, ``≠``, ``≤``, ``∞``, ``∪``, ``−``, ``×``, ``·``, fractions in one character, ``½``, ``<=``;
 * ``sqrt(3)`` and ``sin x`` without a backslash, ``pi`` as a word of its own or after a number, a power ``2**3``;
@@ -8,9 +8,9 @@ Each changes only what math-verify reads otherwise or not at all; an answer that
 * a mixed number that is the whole answer, ``1 1/2``; ``0.1\overline{6}``; ``C(5,2)`` and ``_5C_2``;
 * an equation with a single letter alone on its right, ``2 = x``; ``\approx`` before the answer, ``\pmod{n}`` after it;
 * a ratio in words, ``2 to 1``; one ``\pm`` as two answers; a vector in angle brackets as a tuple; ``\emptyset``;
-* sine, cosine and tangent of a number of degrees, which are of radians once the degree sign is gone.
+* trigonometric functions of a number of degrees, which would be read as radians without the degree sign.
 
-An inequality as an interval: ``-2 \le x < 7`` is ``[-2, 7)``, ``x > 5 \text{ or } x < 1`` a union of two.
+An inequality becomes an interval: ``-2 \le x < 7`` is ``[-2, 7)``, and ``x > 5 \text{ or } x < 1`` a union of two.
 """
 
 import re
@@ -61,7 +61,7 @@ _LIKE_INTERVAL = re.compile(r"(?:\\left)? ?[(\[].*,.*[)\]]")
 
 
 def as_latex(answer: str) -> str:
-    """The answer with these forms as LaTeX; linear time."""
+    """The answer with these notations as LaTeX. Linear time."""
     answer = answer.translate(_SIGNS)
     for sign, latex in _LINES:
         answer = answer.replace(sign, latex)
@@ -93,9 +93,9 @@ def both_signs(answer: str) -> str:
 
 
 def _fraction(decimal: re.Match[str]) -> str:
-    whole, part, period = decimal[1] or "0", decimal[2], decimal[3]
-    numerator = int(whole + part + period) - int(whole + part)
-    return rf"\frac{{{numerator}}}{{{'9' * len(period)}{'0' * len(part)}}}"
+    integer, decimals, period = decimal[1] or "0", decimal[2], decimal[3]
+    numerator = int(integer + decimals + period) - int(integer + decimals)
+    return rf"\frac{{{numerator}}}{{{'9' * len(period)}{'0' * len(decimals)}}}"
 
 
 def as_tuple(answer: str) -> str:
@@ -105,7 +105,7 @@ def as_tuple(answer: str) -> str:
 
 
 def inside_fonts(answer: str) -> str:
-    r"""An answer with what ``\text`` and its kin hold in their place."""
+    r"""An answer with ``\text{...}`` and similar font commands replaced by their content."""
     return _FONT_GROUP.sub(r"\1", answer)
 
 
@@ -113,13 +113,13 @@ _UNEQUAL = re.compile(r"\\neq?(?![A-Za-z])")
 
 
 def sides_of_inequation(answer: str) -> tuple[str, str] | None:
-    r"""What stands on either side of a single ``\neq``, of which math-verify knows nothing; None without one."""
+    r"""The two sides of a single ``\neq``, which math-verify does not know; None for an answer without one."""
     sides = _UNEQUAL.split(answer)
     return (sides[0].strip(), sides[1].strip()) if len(sides) == 2 and all(side.strip() for side in sides) else None
 
 
 def looks_like_interval(answer: str) -> bool:
-    r"""Whether an answer begins and ends as an interval or a union of intervals, ``x \in`` before it or not."""
+    r"""Whether an answer begins and ends as an interval or a union of intervals, even with ``x \in`` before it."""
     return _LIKE_INTERVAL.fullmatch(_MEMBER.sub("", answer, count=1).strip()) is not None
 
 

@@ -1,19 +1,19 @@
-r"""The answer of a text that has no box: what it declares, or what its last sentence comes to.
+r"""The answer of a text that has no box: the one that it declares, or the one that its last sentence gives.
 
-The rule, in this order; a text that fits none of it has no answer:
+The rule, in this order; a text to which none of it applies has no answer:
 
 1. The last declaration: "answer is X", "Answer: X", ``{"answer": "X"}``, "**Final Answer**" and X on the next line; or
-   a last line "#### X". X ends with its sentence, its line, or before "because", "since", "which", ", not" and the
-   like. Of "not Y but X" X counts. "If the answer is X", "the answer is not X", "either X", "the answer is X?" and what
-   a later "wait" or "that is wrong" takes back declare none.
-2. What the text ends in, in bold: after "is" and its like, or with a digit in it, in a line of its own that is no
-   heading ("Step 3") or in a sentence that begins with "so" or "therefore".
-3. The last sentence, where it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals"
-   and their like ("the largest value of $a$ is $2$."), or after a first word such as "so" or "therefore" where the
-   sentence has no other mathematics; or in a number or a bound (``x > 8``) after "is" or "=" where it begins so, or
-   after "is", and what is worked out there ("is 21 + 49 = 70"), before a full stop. A unit may follow. A sentence that
-   denies, doubts, assumes or bounds ("not", "if", "at least") gives nothing.
-4. The whole text, where it is short and nothing but mathematics.
+   a last line "#### X". X ends with its sentence or line, or before "because", "since", "which", ", not" and the like.
+   In "not Y but X", X counts. "If the answer is X", "the answer is not X", "either X" and "the answer is X?" declare
+   nothing, nor does what a later "wait" or "that is wrong" takes back.
+2. Bold text at the end of the text: after "is" or a similar word; or, if it has a digit in it, on a line of its own
+   that is no heading ("Step 3") or in a sentence that begins with "so" or "therefore".
+3. The last sentence, if it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals" or a
+   similar word ("the largest value of $a$ is $2$."), or after a first word such as "so" or "therefore" if the sentence
+   has no other mathematics. It may also end in a number or a bound (``x > 8``): after "is" or "=" if it has such a
+   first word, else only before a full stop, after "is" or after a calculation that follows it ("is 21 + 49 = 70"). A
+   unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at least") gives nothing.
+4. The whole text, if it is short and nothing but mathematics.
 """
 
 import re
@@ -23,8 +23,8 @@ from collections.abc import Iterator
 from ict_core.grading.boxes import last_box, last_match
 
 _LONGEST = 200  # characters of an answer
-_MOST = 20  # declarations of a text that are looked at, from its end
-_END_OF_TEXT = 600  # characters in which the last sentence is looked for
+_MOST = 20  # declarations of a text that are examined, from its end
+_END_OF_TEXT = 600  # characters in which the last sentence is searched for
 _SPAN = re.compile(r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$|\\\(([^\n]{1,200}?)\\\)|\\\[(.{1,200}?)\\\]", re.DOTALL)
 _STOP = re.compile(
     rf"(?P<span>{_SPAN.pattern})|(?P<end>\n|[.?](?=[*_\s)\"'”]|$))"
@@ -86,11 +86,11 @@ _VALUE = re.compile(
 
 
 def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
-    """Where each of the last declarations of a text stands, and what it declares ("" where it denies). Linear time.
+    """The position of each of a text's last declarations, and what it declares ("" if it denies). Linear time.
 
     Args:
         text: the text.
-        noun: a regular expression of what is declared, such as ``answers?``.
+        noun: a regular expression for the noun of a declaration, such as ``answers?``.
     """
     declared = re.compile(
         r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another)\s{1,3}(?:that\s{1,3})?)?"
@@ -106,7 +106,7 @@ def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
 
 
 def _content(rest: str) -> str:
-    """What stands in a text from here to the end of the sentence, the line or the clause, without dollar signs."""
+    """The rest of a text up to the end of its sentence, line or clause, without dollar signs; "" for a question."""
     end = len(rest)
     for stop in _STOP.finditer(rest):
         if stop["span"] is None:
@@ -125,7 +125,7 @@ def _plain(text: str) -> str:
 
 
 def _last_sentence(text: str) -> str:
-    """What the last sentence comes to, or "" where it comes to nothing; see rule 2."""
+    """The answer that the last sentence gives, or "" if it gives none; see rule 3."""
     text = text[-_END_OF_TEXT:].rstrip("*_ \n\t")
     ended = text.removesuffix(".")
     sentence = ended[_last_begin(_SPAN.sub(lambda span: "$" * len(span[0]), ended)) :]
@@ -143,14 +143,14 @@ def _last_sentence(text: str) -> str:
     before, after = sentence[: spans[first].start()].rstrip("*_ \n:") + " ", sentence[spans[-1].end() :]
     if DOUBTED.search(_SPAN.sub(" ", before)) or not _UNIT.fullmatch(after):
         return ""
-    of_one = len({_plain(span[0]).rpartition("=")[0] for span in spans}) == 1
-    if _ends_in_is(before) or (concluding and first == 0 and of_one and not _LEADS_ON.search(before)):
+    same_left_side = len({_plain(span[0]).rpartition("=")[0] for span in spans}) == 1
+    if _ends_in_is(before) or (concluding and first == 0 and same_left_side and not _LEADS_ON.search(before)):
         return _plain(sentence[spans[first].start() :])
     return ""
 
 
 def answer_in_prose(text: str, sentences: bool = True) -> str:
-    """The answer of a text without a box, "" if it has none; only a declared one unless ``sentences``. Linear time."""
+    """The answer of a text without a box, or ""; only a declared answer unless ``sentences``. Linear time."""
     found = next(iter(deque(declarations(text, "(?:final )?ans(?:wers?)?"), maxlen=1)), None)
     if (marked := MARKED_AT_END.search(text)) and sentences:
         answer = _plain(marked[1])
@@ -163,20 +163,20 @@ def answer_in_prose(text: str, sentences: bool = True) -> str:
 
 
 def _bold_at_end(text: str) -> str:
-    """What a text ends in, in bold: after "is" and its like, or a line with a digit that is no heading; else ""."""
+    """The bold text at the end of a text, if rule 2 takes it for the answer; else ""."""
     text = text[-_END_OF_TEXT:]
     bold = BOLD_AT_END.search(text)
     if bold is None:
         return ""
     line = text[text.rfind("\n", 0, bold.start()) + 1 : bold.start()]
     before = line[_last_begin(line) :]
-    said = _plain(bold[1])
-    if DOUBTED.search(before) or DENIED.match(said) or DOUBTED.search(said):
+    inner = _plain(bold[1])
+    if DOUBTED.search(before) or DENIED.match(inner) or DOUBTED.search(inner):
         return ""
     if _ends_in_is(before):
-        return said
+        return inner
     apart = not before.strip() or (_CONCLUDING.match(before) and "**" not in before)
-    return said.rpartition(" is ")[2] if apart and any(map(str.isdigit, said)) and not _HEADING.match(said) else ""
+    return inner.rpartition(" is ")[2] if apart and any(map(str.isdigit, inner)) and not _HEADING.match(inner) else ""
 
 
 def _ends_in_is(before: str) -> bool:
@@ -190,7 +190,7 @@ def _last_begin(text: str) -> int:
 
 
 def _whole(text: str) -> str:
-    """A whole text that is nothing but mathematics, else ""."""
+    """The whole text if it is nothing but mathematics, else ""."""
     text = text.strip().strip("*_ ").removesuffix(".")
     if len(text) > _LONGEST:
         return ""

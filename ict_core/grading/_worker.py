@@ -1,7 +1,7 @@
-"""A worker process: grades what it is sent, under a memory limit, until its parent is gone or it is killed.
+"""A worker process that grades items under a memory limit until its parent is gone or it is killed.
 
-It is started as an interpreter of its own (not forked, and without the parent's main module), so it holds nothing of
-what the parent has loaded, be it torch or a GPU's memory.
+It is an interpreter of its own (not forked, and without the parent's main module), so it holds nothing that the parent
+has loaded, such as torch or a GPU's memory.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from ict_core.grading.math import load_math_verify
 
 EXIT_MEMORY = 77  # status of a worker that ran out of memory on its current item
 _GRACE_SECONDS = 2.0  # how long past an item's limit an abandoned worker lives
-_IDLE_SECONDS = 5.0  # between two looks for the parent
+_IDLE_SECONDS = 5.0  # between two checks that the parent is there
 
 
 def _address_space(field: str) -> int:
@@ -30,9 +30,9 @@ def _address_space(field: str) -> int:
 
 
 def _judge(grade: Grader, item: Item, memory: int) -> Verdict:
-    """Grade one item, or end the process where memory ran out.
+    """Grade one item, or end the process if memory runs out.
 
-    A symbolic library may swallow a MemoryError and answer "not equal". A high peak is the one trace this leaves, so a
+    A symbolic library may swallow a MemoryError and answer "not equal". A high peak is the only trace of it. So a
     `wrong` that took more than a quarter of the limit (an allocation that fails is mostly a doubling) is not believed.
     """
     size, peak = _address_space("VmSize"), _address_space("VmPeak")
@@ -61,10 +61,10 @@ def _next_item(connection: Connection, parent: int) -> Item | None:
 def serve(descriptor: int) -> None:
     """Grade items from a connection, one at a time; the first message to the parent is null: ready.
 
-    Messages are JSON: whatever a text makes of its worker, the parent runs nothing that it sends.
+    Messages are JSON: even if a text takes over its worker, the parent executes nothing that the worker sends.
 
-    An item that outlives its limit by `_GRACE_SECONDS` means that the parent is not there to kill this process,
-    so the kernel does (the alarm's default action needs no cooperation of the code that runs).
+    If an item runs `_GRACE_SECONDS` past its limit, the parent is not there to kill this process, so the kernel does
+    (the alarm's default action needs no cooperation from the running code).
     """
     parent = os.getppid()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -8,7 +8,7 @@ from ict_core.grading.boxes import Verdict
 from ict_core.grading.math import grade_math, settle_math_text
 
 Item = tuple[str, str, str]  # text, gold answer, answer type
-Grader = Callable[[str, str, str], Verdict]  # of the members of an item
+Grader = Callable[[str, str, str], Verdict]  # takes the members of an item
 
 SETTLERS: dict[str, Callable[[str, str], Verdict | str]] = {
     "math": settle_math_text,
@@ -17,23 +17,23 @@ SETTLERS: dict[str, Callable[[str, str], Verdict | str]] = {
     "number": settle_number,
     "choice": grade_choice,
 }
-"""By answer type, what gives the verdict on (text, gold) where linear-time code can, else the answer of the text, on
-which math-verify decides."""
+"""For each answer type, a function of (text, gold). It returns the verdict if linear-time code can give one, else the
+text's answer, for math-verify."""
 
-SETTLED_LIMIT = 100_000  # characters of the longest text that is looked at outside a worker
+SETTLED_LIMIT = 100_000  # characters of the longest text that is examined outside a worker
 
 
 def grade_answer(text: str, gold: str, answer_type: str) -> Verdict:
-    """Grade one text by its answer type, of ``grading.gold.ANSWER_TYPES``; :func:`grade_math` has limits, errors."""
+    """Grade one text by its type in ``grading.gold.ANSWER_TYPES``; see :func:`grade_math` for limits and errors."""
     settled = SETTLERS[answer_type](text, gold)
     return grade_math(settled, gold) if isinstance(settled, str) else settled
 
 
 def settle(item: Item) -> Verdict | Item:
-    """The verdict, where linear-time code gives one; otherwise the item for a worker, its text cut to the answer's box.
+    """The verdict if linear-time code gives one; otherwise the item for a worker, its text cut to the answer's box.
 
-    Cutting makes equal answers to one problem equal items. A text beyond :data:`SETTLED_LIMIT` is returned as it is. A
-    missing text (None) is an ``error``: nothing was there to grade, which says nothing about the model.
+    Cutting makes equal answers to one problem equal items. A text beyond :data:`SETTLED_LIMIT` is returned unchanged. A
+    missing text (None) is an ``error``: there was nothing to grade, which says nothing about the model.
     """
     text, gold, answer_type = item
     if not isinstance(text, str) or not isinstance(gold, str):

@@ -1,18 +1,18 @@
-r"""The verdict on an answer, and where the answer stands in a text: the last balanced ``\boxed`` or ``\fbox``."""
+r"""The type of a verdict, and the place of the answer in a text: the last balanced ``\boxed`` or ``\fbox``."""
 
 import re
 from collections import deque
 from typing import NamedTuple
 
 EXTRACTED_LIMIT = 200  # characters of an answer that are stored with its verdict
-FONTS = "text|textbf|textit|textrm|textnormal|mathrm|mathbf|mathit|mbox|bf"  # commands that say nothing, as a pattern
+FONTS = "text|textbf|textit|textrm|textnormal|mathrm|mathbf|mathit|mbox|bf"  # commands that only format, as a pattern
 
 
 class Verdict(NamedTuple):
-    """What grading says of one text."""
+    """The result of grading one text."""
 
     status: str  # one of `records.STATUSES`
-    extracted: str = ""  # what was taken for the answer, at most EXTRACTED_LIMIT characters; "" if nothing
+    extracted: str = ""  # the answer that was found, at most EXTRACTED_LIMIT characters; "" if nothing
 
     @classmethod
     def on(cls, answer: str, status: str) -> "Verdict":
@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
 class Box(NamedTuple):
     """One box of a text."""
 
-    markup: str  # the box as it stands; graded alone it gives the verdict of its text
+    markup: str  # the box verbatim; graded alone it gives the verdict of its text
     answer: str  # its content without surrounding whitespace; may be empty
 
 
@@ -39,9 +39,9 @@ def last_box(text: str) -> Box | None:
 
     A box is ``\boxed{...}`` or ``\fbox{...}`` whose braces balance (``\{`` and ``\}`` do not count), or ``\boxed``
     before a number or a single capital letter, as in ``\boxed 2``. A box that never closes, as in a truncated text, is
-    passed over, and a box inside another begins later than it. Time and memory are linear in the text's length.
+    skipped, and a box inside another begins later than it. Time and memory are linear in the text's length.
     """
-    best: tuple[int, int, int, int] | None = None  # begin of the markup, of the answer; end of the answer, the markup
+    best: tuple[int, int, int, int] | None = None  # begins of markup and answer, ends of answer and markup
     groups: list[tuple[int, int] | None] = []  # open groups within a box: begins of markup and answer; None: plain
     first = _BOX.search(text)
     position = first.start() if first else len(text)
@@ -66,5 +66,5 @@ def last_box(text: str) -> Box | None:
 
 
 def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """The last of the matches that do not overlap, found from the left; None without any."""
+    """The last of the non-overlapping matches, searched from the left; None if there is none."""
     return next(iter(deque(pattern.finditer(text), maxlen=1)), None)

@@ -1,11 +1,11 @@
-"""Which gold answers are legal: the one rule for the sets that are read and for the frames that are graded.
+"""Which gold answers are valid: the same rule for problem sets that are read and for frames that are graded.
 
-It knows no grader, so that another grader makes no problem anew.
+It imports no grader, so that the problems need not be made again for another grader.
 """
 
 import re
 
-LETTERS = ("A", "B", "C", "D")  # of the options of a multiple choice, in their order
+LETTERS = ("A", "B", "C", "D")  # the letters of the options of a multiple-choice question, in order
 _EXPRESSION = (re.compile(r".*\S.*", re.DOTALL), "an expression")
 _FORMS = {
     "math": _EXPRESSION,
@@ -18,6 +18,6 @@ ANSWER_TYPES = tuple(_FORMS)  # `math` is the name of `latex` in the generated b
 
 
 def refusal(gold: str, answer_type: str) -> str | None:
-    """What a gold answer of one of :data:`ANSWER_TYPES` must be, in words, where this one is not; else None."""
-    form, wanted = _FORMS[answer_type]
-    return None if form.fullmatch(gold) else wanted
+    """What a gold answer of this type (of :data:`ANSWER_TYPES`) must be, in words, if this one is not; else None."""
+    form, expected = _FORMS[answer_type]
+    return None if form.fullmatch(gold) else expected

@@ -1,4 +1,4 @@
-"""The grading stage: completions to grades, after answers whose status is known."""
+"""The grading stage: grades completions, after a check with answers whose status is known."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from ict_core.grading.pool import GradingPool
 from ict_core.process.job_log import Progress
 from ict_core.store.records import GRADES
 
-CANARIES = (  # of the texts that math-verify decides on, and one more of each type
+CANARIES = (  # texts on which math-verify decides, and others that linear-time code settles
     (r"\boxed{1/2}", r"\frac{1}{2}", "math", "correct"),
     (r"\boxed{\frac{1}{3}}", r"\frac{1}{2}", "math", "wrong"),
     (r"\boxed{\sqrt{12}}", r"2\sqrt{3}", "math", "correct"),
@@ -28,7 +28,7 @@ CANARIES = (  # of the texts that math-verify decides on, and one more of each t
     ("so 5 each\n#### 1,234", "1234", "number", "correct"),
     (r"so \boxed{\text{(B)}}", "B", "choice", "correct"),
 )
-"""Texts with their gold answer and answer type, and the status that each must be given."""
+"""Texts with their gold answer and answer type, and the status that each must get."""
 
 
 def _check_canaries(pool: GradingPool) -> None:
@@ -60,15 +60,15 @@ def _check(completions: pd.DataFrame, problems: pd.DataFrame) -> None:
     _reject(problems[problems.duplicated(_PROBLEM)], _PROBLEM, "the problem stands twice among the problems")
     kinds = problems["answer_type"]
     _reject(problems[~kinds.isin(ANSWER_TYPES)], _PROBLEM, f"its answer_type is not one of {', '.join(ANSWER_TYPES)}")
-    wanted = pd.Series(map(refusal, problems["answer"].fillna(""), kinds), index=problems.index, dtype=object)
-    for reason in wanted.dropna().unique():
-        _reject(problems[wanted == reason], _PROBLEM, f"its answer is not {reason}")
+    reasons = pd.Series(map(refusal, problems["answer"].fillna(""), kinds), index=problems.index, dtype=object)
+    for reason in reasons.dropna().unique():
+        _reject(problems[reasons == reason], _PROBLEM, f"its answer is not {reason}")
 
     sample = [*_PROBLEM, "sample"]
     _reject(completions[completions.duplicated(sample)], sample, "the sample stands twice among the completions")
-    known, used = (pd.MultiIndex.from_frame(frame[_PROBLEM]) for frame in (problems, completions))
-    _reject(completions[~used.isin(known)], sample, "the problem is not among the problems")
-    _reject(problems[~known.isin(used)], _PROBLEM, "the problem has no completion")
+    stated_keys, used_keys = (pd.MultiIndex.from_frame(frame[_PROBLEM]) for frame in (problems, completions))
+    _reject(completions[~used_keys.isin(stated_keys)], sample, "the problem is not among the problems")
+    _reject(problems[~stated_keys.isin(used_keys)], _PROBLEM, "the problem has no completion")
     counts = completions.groupby(_PROBLEM, sort=False).size().reset_index(name="samples")
     fewer = counts[counts["samples"] < counts.groupby("benchmark")["samples"].transform("max")]
     _reject(fewer, [*_PROBLEM, "samples"], "other problems of the benchmark have more samples")
@@ -81,14 +81,14 @@ def grade_completions(
 
     Args:
         completions: a frame of ``records.COMPLETIONS``.
-        problems: a frame of ``records.PROBLEMS``, of exactly the problems that the completions answer.
+        problems: a frame of ``records.PROBLEMS``, with exactly the problems that the completions answer.
 
     Returns:
-        a frame of ``records.GRADES``, one row a completion and in their order.
+        a frame of ``records.GRADES``, one row per completion, in their order.
 
     Raises:
-        UserError: a canary is graded otherwise than known, a worker does not start, or the frames do not fit: problems
-            or samples that are unknown, missing or twice there, or an answer that cannot be graded.
+        UserError: a canary does not get its status, a worker does not start, or the frames do not fit: problems or
+            samples that are unknown, missing or duplicated, or a gold answer that cannot be graded.
     """
     _check(completions, problems)
     golds = completions[_PROBLEM].merge(problems, on=_PROBLEM, how="left", validate="many_to_one")

@@ -24,8 +24,8 @@ from ict_core.store.records import STATUSES
 
 _START_SECONDS = 120.0  # to import math-verify, on a machine that is busy
 _COMMAND = "from ict_core.grading._worker import serve; serve({descriptor})"
-_ITEMS_PER_WORKER = 16  # a further worker is started for each so many items, as starting takes longer than grading
-_LONGEST_MESSAGE = 2**14  # bytes of a worker's, whose answers are cut
+_ITEMS_PER_WORKER = 16  # items for each further worker, as starting one takes longer than grading
+_LONGEST_MESSAGE = 2**14  # bytes of a worker's message, in which answers are cut
 _LIMITS = {
     EXIT_MEMORY: "memory",
     -signal.SIGALRM: "timeout",  # the worker's own alarm, while this process was stopped
@@ -35,23 +35,23 @@ _LOST_STARTS = 2  # workers in a call that may be killed while they start
 
 
 class _Lost(Exception):
-    """A worker is of no more use: the status that its item would get, and how it ended where that was of no limit."""
+    """A worker is of no more use: the status for its item, and how the process ended if a limit did not end it."""
 
     def __init__(self, status: str, ended: int | None = None) -> None:
         self.status, self.ended = status, ended
 
 
 class _Worker:
-    """An interpreter that sees the modules this one sees. It runs no code of this process's main module."""
+    """An interpreter with the module path of this one. It runs no code of this process's main module."""
 
     def __init__(self, grade: Grader, seconds: float, memory_mib: int) -> None:
-        self.connection, theirs = Pipe()
+        self.connection, worker_end = Pipe()
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         environment = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}  # a thread takes address space
-        with theirs:
+        with worker_end:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _COMMAND.format(descriptor=theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-P", "-c", _COMMAND.format(descriptor=worker_end.fileno())],
+                pass_fds=[worker_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=environment,
             )
@@ -64,11 +64,11 @@ class _Worker:
     def ask(self, item: Item, seconds: float) -> None:
         """Give it an item to grade."""
         self.item, self.deadline = item, time.monotonic() + seconds
-        with contextlib.suppress(BrokenPipeError):  # it died while it had nothing to do, as `hear` will find
+        with contextlib.suppress(BrokenPipeError):  # it died while it was idle, as `hear` will find
             self.connection.send_bytes(json.dumps(item).encode())
 
     def hear(self) -> Verdict | None:
-        """Its message: None when it is ready, then verdicts. It has read untrusted text, so it is not believed."""
+        """The worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is checked."""
         try:
             message = json.loads(self.connection.recv_bytes(_LONGEST_MESSAGE))
         except (EOFError, ConnectionResetError):
@@ -93,7 +93,7 @@ class _Worker:
         return _Lost(_LIMITS[ended]) if ended in _LIMITS else _Lost(_DEATHS.get(ended, "error"), ended)
 
     def kill(self) -> None:
-        """End it, whatever it does."""
+        """Kill the process, whatever it does."""
         self.process.kill()
         self.process.wait()
         self.connection.close()
@@ -103,11 +103,11 @@ class GradingPool:
     """Grades texts in killable worker processes, which are started when a text first needs one, and then reused.
 
     What linear-time code can settle (no answer, the gold text itself, numbers, choices) is settled in this process, and
-    equal answers to equal golds are graded once a call. Not safe to share between threads. Use as a context manager;
-    workers also end when this process does, whatever ended it.
+    equal answers to equal gold answers are graded once per call. Not safe to share between threads. Use as a context
+    manager; workers also end when this process does, whatever ended it.
 
     Args:
-        workers: the most processes at a time.
+        workers: the largest number of processes at a time.
         seconds: wall-clock limit of one answer. Starting a worker does not count.
         memory_mib: address space that a worker may take beyond what it has when ready, in MiB.
         grade: what workers run for a text that is not settled in this process: a top-level function of a module that
@@ -136,12 +136,12 @@ class GradingPool:
             self._workers.pop().kill()
 
     def grade(self, items: Sequence[Item], watch: Callable[[int], object] = lambda graded: None) -> list[Verdict]:
-        """Grade items; `watch` is called now and then, and at the end, with the number of those that are graded.
+        """Grade items; `watch` is called now and then, and at the end, with the number of graded items.
 
         Returns:
-            one verdict an item, in the order of the items. An item that a worker did not survive has the status
-            `timeout`, `memory` (it hit the limit, or the kernel killed the worker) or `error` (any other death). Where
-            the worker died of anything but the limits, the item is first graded once more by another worker.
+            one verdict per item, in the order of the items. An item that a worker did not survive has the status
+            `timeout`, `memory` (it hit the limit, or the kernel killed the worker) or `error` (any other death). If the
+            worker died of anything but the limits, the item is first graded once more by another worker.
 
         Raises:
             UserError: an unknown answer type, or a worker that does not start.
@@ -164,8 +164,8 @@ class GradingPool:
         todo, verdicts, deaths = deque(items), dict[Item, Verdict](), Counter[Item | None]()
         while len(verdicts) < len(items):
             watch(len(verdicts))
-            wanted = math.ceil((len(items) - len(verdicts)) / _ITEMS_PER_WORKER)
-            while len(self._workers) < min(self._most, wanted):
+            needed = math.ceil((len(items) - len(verdicts)) / _ITEMS_PER_WORKER)
+            while len(self._workers) < min(self._most, needed):
                 self._workers.append(_Worker(self._grade, self._seconds, self._memory_mib))
             for worker in self._workers:
                 if worker.ready and not worker.item and todo:
@@ -194,7 +194,7 @@ class GradingPool:
 
 
 def _after(lost: _Lost, worker: _Worker, deaths: int) -> Verdict | None:
-    """The verdict on the item of a lost worker; None where it had none, or where another worker has to grade it.
+    """The verdict on the item of a lost worker; None if it had none, or if another worker has to grade it.
 
     `deaths`: the number of workers that were lost in this call with that item, or while they started.
     """

@@ -1,4 +1,4 @@
-"""Why a job has failed, as its own log tells it, and what is wrong with the disk where no log could tell."""
+"""Why a job has failed, by its own log, and what is wrong with the disk if no log could be written."""
 
 import os
 import re
@@ -9,21 +9,21 @@ from ict_core.process.failures import FULL, explain
 from ict_core.process.job_log import was_killed
 from ict_core.store.files import remove
 
-_TAIL = 2**18  # bytes at the end of a log in which a cause is looked for
+_TAIL = 2**18  # bytes at the end of a log that are searched for a cause
 _LISTED = 10  # failed jobs in a summary
-_SHOWN = 500  # characters of a line
+_SHOWN = 500  # characters of a line, at most
 _RANK = re.compile(r"^\[rank\d+\]: ?", re.MULTILINE)
-_TOLD = re.compile(r"^error: .*$", re.MULTILINE)  # by `ict` itself
-_DIED = re.compile(r"^\S+ \S+ (?:was killed by|was ended by) .*$", re.MULTILINE)  # by `ict lease`
+_TOLD = re.compile(r"^error: .*$", re.MULTILINE)  # printed by `ict` itself
+_DIED = re.compile(r"^\S+ \S+ (?:was killed by|was ended by) .*$", re.MULTILINE)  # printed by `ict lease`
 _KILLED = "it was killed (SIGKILL, most likely by the kernel's out-of-memory killer), or its machine went down"
 _ENDED = re.compile(r"^(?:interrupted|ended by SIG\w+)$", re.MULTILINE)
-_LAUNCHERS = ("subprocess.CalledProcessError", "torch.distributed.elastic")  # a rank's own error stands before theirs
-_SPACE = "free some space"  # in what is said of a full disk
+_LAUNCHERS = ("subprocess.CalledProcessError", "torch.distributed.elastic")  # a rank's own error comes before theirs
+_SPACE = "free some space"  # in every message about a full disk
 _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\(os error 28\)")
 
 
 def cause(log: Path) -> str:
-    """The line of a job's log that says why it has ended without its output; empty where none does."""
+    """The line of a job's log that says why it has ended without its output; empty if none does."""
     text = _RANK.sub("", _tail(log))
     killed = [_KILLED if was_killed(log) else ""]
     lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or killed
@@ -38,19 +38,19 @@ def log_times(logs: Path) -> dict[Path, int]:
 
 
 def failures(logs: Path, before: Mapping[Path, int]) -> list[str]:
-    """A line for each job whose log tells why and is another one than `before`, and one for a bad disk.
+    """A line for each job whose log says why it failed and has changed since `before`, and one for a bad disk.
 
-    Another time than then, of :func:`log_times`, tells so even where the clock was set back.
+    A log has changed if its time of :func:`log_times` is not the one in `before`, even if the clock was set back.
     """
     written = (log for log, time in log_times(logs).items() if before.get(log) != time)
-    lines = [f"failed: {log.relative_to(logs).with_suffix('')}: {told}" for log in written if (told := cause(log))]
+    lines = [f"failed: {log.relative_to(logs).with_suffix('')}: {why}" for log in written if (why := cause(log))]
     lines[_LISTED:] = [f"... and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     fault = fault_of_disk(logs)
     return [*lines, f"error: {fault}"] if fault and not any(_SPACE in line for line in lines) else lines
 
 
 def fault_of_disk(folder: Path) -> str:
-    """What keeps a small file from being written into a folder now; empty where nothing does."""
+    """The error of writing a small file into a folder now, in words; empty if there is none."""
     probe = folder / ".ict-probe.partial"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,12 +67,12 @@ def fault_of_disk(folder: Path) -> str:
 
 
 def last_lines(log: Path) -> list[str]:
-    """The lines at the end of a text that are not blank, the last first; of a progress bar each state."""
+    """The non-blank lines at the end of a log, the last first; each state of a progress bar is a line."""
     return [line.strip() for line in reversed(_tail(log).splitlines()) if line.strip()]
 
 
 def _raised(text: str) -> list[str]:
-    """The last line of every traceback, without those of the launchers if there are others."""
+    """The last line of every traceback, without the launchers' tracebacks if there are others."""
     raised, inside = [], False
     for line in text.splitlines():
         if line.startswith("Traceback (most recent call last):"):

@@ -1,4 +1,4 @@
-"""How a subcommand of `ict` is declared and run, what its end means, and the options that several have."""
+"""How a subcommand of `ict` is declared and run, its exit status, and the options that several subcommands share."""
 
 import functools
 import gc
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from ict_core.config.study import Study
     from ict_core.config.study_file import Cell
 
-_RANK = "ACCELERATE_MIXED_PRECISION"  # which `accelerate launch` sets in what it starts
+_RANK = "ACCELERATE_MIXED_PRECISION"  # `accelerate launch` sets it for the processes that it starts
 STUDY = "configs/studies/<study>.yaml, or <study> for that of the repository"
-GRADING: dict[str, Any] = {"seconds": 5.0, "memory_mib": 1024}  # what one answer may cost, where no study says it
+GRADING: dict[str, Any] = {"seconds": 5.0, "memory_mib": 1024}  # limits of one answer, if no study states them
 CELL = "results/STUDY/MODEL/VARIANT/seed-N, or results/STUDY/MODEL/base"
 
 StudyFile = Annotated[Path, Option("--study", parser=study_file, metavar="STUDY", help=STUDY)]
 MaybeStudyFile = Annotated[Path | None, Option("--study", parser=study_file, metavar="STUDY", help=STUDY)]
-Given = Annotated[Path, Option()]  # a path that must be
+Given = Annotated[Path, Option()]  # a path that must be given
 HeldOut = Annotated[Path, Option("--eval", help="the evaluation problems")]
 Name = Annotated[str, Option()]
 BaseNumber = Annotated[int, Option("--seed", help="the number of the base model, where there are several")]
@@ -43,7 +43,7 @@ Results = Annotated[Path, Option(help="the folder of statistics/, tables/, ...")
 
 
 def above_0(value: float) -> float:
-    """An option's value; an error for one of 0 or less, or for what is no number."""
+    """An option's value; an error if it is 0 or less, or NaN."""
     if not value > 0:
         raise BadParameter(f"{value:g} is not allowed; allowed: above 0")
     return value
@@ -78,27 +78,27 @@ class OneCell:
     seed: Annotated[int, Option()]
 
     def of(self, loaded: "Study", trained: bool = False) -> "Cell":
-        """The cell, one that answers the benchmarks or else one that is `trained`; an error if there is no such."""
+        """The cell, which must answer the benchmarks, or with `trained` be trained; an error if there is none."""
         from ict_core.config.study_file import Cell
 
         cell = Cell(self.model, self.variant, self.seed)
-        known = [*loaded.trained_cells(), *loaded.later_cells()] if trained else loaded.evaluated_cells()
-        if cell not in known:
-            seeds = [c.seed for c in known if c[:2] == cell[:2]]
+        allowed = [*loaded.trained_cells(), *loaded.later_cells()] if trained else loaded.evaluated_cells()
+        if cell not in allowed:
+            seeds = [c.seed for c in allowed if c[:2] == cell[:2]]
             hint = f"its seeds there: {seeds}" if seeds else "see the study's grid"
             raise UserError(f"{self.study}: no cell {cell.folder}; {hint}")
         return cell
 
 
 def load_study(path: Path) -> "Study":
-    """`load_study`, imported by the commands that read a study."""
+    """:func:`ict_core.config.load.load_study`, imported only by the commands that read a study."""
     from ict_core.config.load import load_study
 
     return load_study(path)
 
 
 def study_to_run(path: Path) -> "Study":
-    """Read a study, and hold what is imported from here on to its numerics: before a stage imports anything else."""
+    """Read a study and set its numerics for all later imports; a stage calls this before it imports anything else."""
     study = load_study(path)
     numerics.use(study.numerics)
     return study
@@ -115,7 +115,7 @@ def study_of_model(path: Path, model: str, downloads: bool = False) -> "Study":
 
 
 def prepare() -> None:
-    """Set what libraries read when they are imported; the stages that may download do not call this."""
+    """Set the variables that libraries read on import; the stages that may download do not call this."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # transformers' too: the stages show their own progress
@@ -123,7 +123,7 @@ def prepare() -> None:
 
 
 def mirror_of(study: "Study", file: Path) -> Path | None:
-    """The folder that stands for the hub in a study, if it names one."""
+    """The folder that a study uses instead of the hub, if it names one."""
     return repository(file) / study.data.mirror if study.data.mirror else None
 
 
@@ -164,7 +164,7 @@ ict: token selection in RLVR, of a study and of single models
 
 @app.callback(invoke_without_command=True)
 def first(context: typer.Context) -> None:
-    """One subcommand a stage of a study, and those that people use beside."""
+    """One subcommand for each stage of a study, and others for direct use."""
     if context.invoked_subcommand is None:
         print(FIRST, end="")
 
@@ -177,8 +177,8 @@ def command(
 ) -> Callable[[Command], Command]:
     """Declare a function with annotated arguments as a subcommand; it returns its exit status, None for 0.
 
-    An argument that is a dataclass stands for one option a field. `writes` is the option that names what the command
-    writes, for the message where that cannot be written. Its numerics may be `portable`; a command that reads a study
+    An argument that is a dataclass stands for one option per field. `writes` is the option that names what the command
+    writes, for the message if that cannot be written. Its numerics may be `portable`; a command that reads a study
     takes the study's (:func:`study_to_run`), and most others compute nothing.
     """
 
@@ -197,7 +197,7 @@ def command(
         for key, argument in arguments.items():
             single += inspect.signature(groups[key]).parameters.values() if key in groups else [argument]
         signature = inspect.Signature([option.replace(kind=option.KEYWORD_ONLY) for option in single])
-        run.__signature__ = signature  # type: ignore[attr-defined]  # which typer reads
+        run.__signature__ = signature  # type: ignore[attr-defined]  # typer reads it
         app.command(name, hidden=hidden, rich_help_panel=group)(run)
         return function
 
@@ -207,14 +207,14 @@ def command(
 def _run(function: Callable[[], int | None], name: str, portable: bool, written: Path | None) -> int:
     """Run one subcommand.
 
-    A :class:`UserError`, and what :mod:`ict_core.process.failures` can explain, is printed without a traceback and
-    gives status 2; an interrupt gives 130, SIGTERM 143, each after what was begun has been cleared away.
+    A :class:`UserError`, or an error that :mod:`ict_core.process.failures` can explain, is printed without a traceback
+    and gives status 2. An interrupt gives 130 and SIGTERM 143, each after unfinished work has been cleared away.
     """
     if _RANK in os.environ:
         end_with_parent()
     holds_log = hold_log()
-    told: list[int] = []
-    before = signal.signal(signal.SIGTERM, functools.partial(_end, told))
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, functools.partial(_end, received))
     try:
         end_with_run()
         if portable:
@@ -225,24 +225,24 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except Exception as error:
-        if told:  # a library has made an error of the SystemExit, as a C++ module does that is being imported
-            return 128 + told[0]
-        known = error if isinstance(error, UserError) else failures.explain(error, name, written)
-        if known is None:
+        if received:  # a library has turned the SystemExit into an error, as a C++ module does on import
+            return 128 + received[0]
+        explained = error if isinstance(error, UserError) else failures.explain(error, name, written)
+        if explained is None:
             raise
-        then = f"; delete {known.output} and run snakemake again" if isinstance(known, Damaged) else ""
-        print(f"error: {known}{then}", file=sys.stderr)
+        advice = f"; delete {explained.output} and run snakemake again" if isinstance(explained, Damaged) else ""
+        print(f"error: {explained}{advice}", file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGTERM, before)
         if holds_log:
             tell_end()
-        gc.freeze()  # else the process ends by collecting all that it holds, which takes up to a second
+        gc.freeze()  # otherwise a last garbage collection of all objects takes up to a second
     return status
 
 
 def _end(told: list[int], number: int, _frame: Any) -> None:
-    """End in order on SIGTERM, as if by an exception; a second one changes nothing."""
+    """End in order on SIGTERM, as if by an exception; a second SIGTERM changes nothing."""
     signal.signal(number, signal.SIG_IGN)
     told.append(number)
     print("ended by SIGTERM", file=sys.stderr)

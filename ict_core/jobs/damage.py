@@ -1,4 +1,4 @@
-"""Outputs of a study that do not hold what was written into them, by the checksums in manifests and frames."""
+"""Finds outputs of a study whose content is not what was written, by the checksums in manifests and frames."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,19 +11,19 @@ from ict_core.store.layout import MANIFEST, CellFiles, StudyFiles, cell_folder, 
 from ict_core.store.manifests import check_output, read_manifest
 
 _ASIDE = ".damaged"
-_NOT_READ = (_ASIDE, ".partial", checkpoints_folder(Path("train")).suffix)  # endings of what is no output
-_FRAMES = {  # by the name of a manifest: the frame that it states, and under which key
+_NOT_READ = (_ASIDE, ".partial", checkpoints_folder(Path("train")).suffix)  # name endings of paths that are no outputs
+_FRAMES = {  # by a manifest's name: the frame whose hash it states, and the key of the hash
     CellFiles(Path()).generation.name: (CellFiles(Path()).completions.name, "completions_sha256"),
     CellFiles(Path()).grading.name: (CellFiles(Path()).grades.name, "grades_sha256"),
 }
 
 
 def damaged(results: Path) -> dict[Path, str]:
-    """The outputs in a study's folder that do not hold what was written, each with what is wrong with it.
+    """The outputs in a study's folder whose content is not what was written, each with what is wrong with it.
 
-    Every manifest and every frame with a checksum is read. What another file's manifest vouches for (the files of a
-    checkpoint, completions, grades) is read only if it was changed after that manifest was written: an older change is
-    seen by the job that reads the file. What has no checksum (tables, figures, pages) is not seen. OSError: this user
+    Every manifest and every frame with a checksum is read. A file whose hash is in a manifest (files of a checkpoint,
+    completions, grades) is read only if it was changed after that manifest was written: an older change is noticed by
+    the job that reads the file. Files without a checksum (tables, figures, pages) are not checked. OSError: this user
     may not read a file, or the disk fails.
     """
     faults: dict[Path, str] = {}
@@ -32,13 +32,13 @@ def damaged(results: Path) -> dict[Path, str]:
             check()
         except Damaged as error:
             faults[error.output] = str(error)
-        except UserError:  # without a checksum, as another version's: what reads it says so
+        except UserError:  # no checksum, as in another version's: the job that reads it says so
             continue
     return faults
 
 
 def set_aside(output: Path) -> Path:
-    """Give an output the further ending ``.damaged``, in place of an earlier one of that name; the new path."""
+    """Append ``.damaged`` to the name of an output, replacing an earlier file of that name; returns the new path."""
     aside = output.with_name(output.name + _ASIDE)
     remove(aside)
     output.rename(aside)
@@ -52,9 +52,9 @@ def _checks(results: Path) -> Iterator[Callable[[], object]]:
     passed_over = {*checkpoints, study.logs, study.trackers("")}
     yield from (partial(_check_checkpoint, folder) for folder in sorted(checkpoints))
     for top, folders, files in os.walk(results):
-        here = [Path(top, name) for name in sorted(folders + files) if not name.endswith(_NOT_READ)]
-        folders[:] = [path.name for path in here if path.name in folders and path not in passed_over]
-        for path in here:
+        entries = [Path(top, name) for name in sorted(folders + files) if not name.endswith(_NOT_READ)]
+        folders[:] = [path.name for path in entries if path.name in folders and path not in passed_over]
+        for path in entries:
             if path.suffix == ".json":
                 yield partial(_check_manifest, path)
             elif path.suffix == ".parquet":
@@ -82,6 +82,6 @@ def _check_frame(path: Path) -> None:
 
 
 def _hash(frame: Path) -> str:
-    from ict_core.store.records import checked_hash  # here, as pandas takes long to import
+    from ict_core.store.records import checked_hash  # imported here, as pandas takes long
 
     return checked_hash(frame)

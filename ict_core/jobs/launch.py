@@ -8,7 +8,7 @@ from ict_core.store.layout import REPOSITORY
 
 
 def gpus(study: Study, stage: str, model: str) -> int:
-    """How many GPUs a job of a model holds: those its file states, else none, or one for a CUDA build of vLLM."""
+    """How many GPUs a job of a model holds: as the model's file states, else none, or one for a CUDA build of vLLM."""
     hardware = study.models[model].hardware
     if hardware is None:
         return int(applicable_lock(REPOSITORY / "requirements").stem == "gpu")
@@ -16,13 +16,13 @@ def gpus(study: Study, stage: str, model: str) -> int:
 
 
 def processes(study: Study, model: str) -> int:
-    """How many processes train one cell: one a GPU."""
+    """How many processes train one cell: one per GPU, or one if the model's file states no hardware."""
     hardware = study.models[model].hardware
     return 1 if hardware is None else hardware.gpus
 
 
 def launch(study_file: Path, study: Study, model: str) -> list[str]:
-    """The words before `train`: `ict`, or the same started by accelerate as the model's hardware says."""
+    """The words of the command before `train`: `ict`, or accelerate with the options of the model's hardware."""
     hardware = study.models[model].hardware
     if hardware is None:
         return ["ict"]

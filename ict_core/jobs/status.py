@@ -1,4 +1,4 @@
-"""How far a study is, read from its files alone: by its cells' outputs, its logs and their locks, and its checksums."""
+"""The progress of a study, read from its files alone: its cells' outputs, its logs and their locks, and checksums."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,23 @@ from ict_core.store.layout import BASE_VARIANT, StudyFiles
 
 
 class Status(NamedTuple):
-    """How far a cell is, or a job that belongs to none.
+    """The progress of a cell, or of a job that belongs to no cell.
 
-    Its state is `done`; `stored` (on its own, not run here); `trained`, `generated`, `waiting`: what it has, its next
-    job not begun; or of that job `running`, `failed` (its log says why) or `missing` (not all outputs are there, and
-    the log tells of no error: they were deleted, or a cluster has the job). A damaged file is one `damaged` of no cell.
+    A cell is `done`, or `stored` (on its own, not run here). Before its next job it is `waiting`, `trained` or
+    `generated`. Otherwise its state is that job's: `running`, `failed` (its log says why) or `missing` (no error in the
+    log, but not all outputs: they were deleted, or a cluster has the job). A damaged file is `damaged`, of no cell.
     """
 
-    cell: Cell | None  # None for a job of none
+    cell: Cell | None  # None for a job of no cell
     state: str
-    stage: str = ""  # the job that is next or under way, by its rule; none once done
+    stage: str = ""  # the rule of the job that is next or under way; empty once done
     note: str = ""  # why a job has failed, which outputs are missing, or what is wrong with a file
-    reading: Reading | None = None  # the last progress that a running job's log tells
+    reading: Reading | None = None  # the last progress in a running job's log
 
 
 _HEADER = ("cell", "state", "stage", "step", "reward", "left", "note")
-_UNDER_WAY = ("running", "failed", "missing")  # whose stage says more than the state
-_HAS = {"generate": "trained", "grade": "generated"}  # what a cell has whose next job is this one
+_UNDER_WAY = ("running", "failed", "missing")  # states that the totals name with their stage
+_HAS = {"generate": "trained", "grade": "generated"}  # by the next job of a cell: its state before that job
 
 
 class _Step(NamedTuple):
@@ -42,15 +42,15 @@ class _Step(NamedTuple):
 
 
 def study_status(study: Study, results: Path, stored: Mapping[Cell, str]) -> list[Status]:
-    """How far every cell is, then what else runs, has failed or is damaged. `stored`: further cells, with notes."""
+    """The status of every cell, of other jobs and of damaged files. `stored`: cells stored on their own, with notes."""
     files = StudyFiles(results)
     later = [cell for cell in study.later_cells() if cell in stored or files.cell(cell.folder).folder.exists()]
     statuses, logs = [], set()
     for cell in [*study.evaluated_cells(), *study.tuning_cells(), *later]:
         steps = _steps(study, files, cell)
         logs |= {step.log for step in steps}
-        stands = Status(cell, "stored", note=stored[cell]) if cell in stored else _status(files, cell, steps)
-        statuses.append(stands)
+        cell_status = Status(cell, "stored", note=stored[cell]) if cell in stored else _status(files, cell, steps)
+        statuses.append(cell_status)
     others = (log for log in sorted(files.logs.rglob("*.log")) if log not in logs)
     statuses += [status for log in others if (status := _of_log(log, log.relative_to(files.logs).with_suffix("")))]
     faults = (fault.replace(f"{results}/", "") for fault in damaged(results).values())
@@ -58,20 +58,20 @@ def study_status(study: Study, results: Path, stored: Mapping[Cell, str]) -> lis
 
 
 def _steps(study: Study, files: StudyFiles, cell: Cell) -> list[_Step]:
-    """The jobs of a cell in their order."""
-    own = files.cell(cell.folder)
-    made = [("train", (own.train,))]
+    """The jobs of a cell, in order."""
+    paths = files.cell(cell.folder)
+    made = [("train", (paths.train,))]
     if cell.variant == BASE_VARIANT:
         model = study.models[cell.model]
         rule = "pretrain" if model.kind == "pretrained-from-scratch" else "fetch_model"
         made = [("supervised_start" if model.supervised_start else rule, (files.base_model(cell.model, cell.seed),))]
-    answered = [("generate", (own.completions, own.generation)), ("grade", (own.grades, own.grading))]
+    answered = [("generate", (paths.completions, paths.generation)), ("grade", (paths.grades, paths.grading))]
     rules = [*made, *(answered if cell in study.evaluated else [])]
     return [_Step(rule, files.log_of(rule, cell.folder), outputs) for rule, outputs in rules]
 
 
 def _status(files: StudyFiles, cell: Cell, steps: Sequence[_Step]) -> Status:
-    """Of one cell: the state of its first job whose outputs are not all there."""
+    """The status of a cell, by its first job whose outputs are not all there."""
     for number, step in enumerate(steps):
         missing = [output.relative_to(files.results).as_posix() for output in step.outputs if not output.exists()]
         if not missing:
@@ -85,14 +85,14 @@ def _status(files: StudyFiles, cell: Cell, steps: Sequence[_Step]) -> Status:
 
 
 def _of_log(log: Path, job: Path | str) -> Status | None:
-    """Whether a job runs or has failed, as its log says; None where it says neither."""
+    """The status of a job that runs or has failed, by its log; None if the log shows neither."""
     if is_held(log):
         return Status(None, "running", str(job), reading=next(filter(None, map(read, last_lines(log))), None))
     return Status(None, "failed", str(job), why) if (why := cause(log)) else None
 
 
 def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
-    """The same for programs: a mapping a cell or job of the study, without what is not known of it."""
+    """The same for programs: a mapping per cell or job of the study, without the keys that are unknown."""
     rows = []
     for status in statuses:
         row: dict[str, Any] = {"cell": status.cell.folder if status.cell else None, "state": status.state}
@@ -104,14 +104,14 @@ def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
 
 
 def status_brief(statuses: Sequence[Status]) -> str:
-    """The totals alone, in a line."""
+    """The totals alone, on one line."""
     cells = [s for s in statuses if s.cell is not None]
     totals = Counter(f"{s.state}: {s.stage}" if s.state in _UNDER_WAY else s.state for s in cells)
     return f"{len(cells)} cells: {', '.join(f'{number} {what}' for what, number in totals.most_common())}\n"
 
 
 def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
-    """A table with a header and a line a cell, cut at a screen's width if one is given, and the totals last."""
+    """A table with a header and a line per status, cut at a screen's width if one is given, and the totals last."""
     table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
     return "\n".join([*(line[:width] for line in table.splitlines()), "", status_brief(statuses)])
 

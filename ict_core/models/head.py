@@ -1,4 +1,4 @@
-"""The LM head of a model, whatever family it is of."""
+"""The LM head of a causal model of any family."""
 
 from typing import Any
 
@@ -8,11 +8,11 @@ from ict_core.errors import UserError
 from ict_core.tokens.head import Head
 
 _MULTIPLIERS = ("logit_scale", "output_multiplier", "lm_head_multiplier")  # as TRL's fused head reads them
-_MULTIPLIES = ("hyperclovax",)  # families whose `logits_scaling` multiplies, where others' divides
+_MULTIPLIES = ("hyperclovax",)  # families whose `logits_scaling` multiplies; in others it divides
 
 
 def lm_head(model: Any) -> Head:
-    """A causal model's LM head as its configuration has it, its weight (V, D) gathered where it is sharded.
+    """A causal model's LM head, as its configuration says; the weight, (V, D), is gathered where it is sharded.
 
     Raises:
         UserError: the head has a bias.

@@ -1,4 +1,4 @@
-"""Reads checkpoint folders as data: safetensors weights, and no code or pickle that the folder may hold."""
+"""Reads checkpoint folders as data: safetensors weights, but no code or pickles that the folder may hold."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ INDEX = "model.safetensors.index.json"
 
 
 def read_tokenizer(folder: Path, **options: Any) -> PreTrainedTokenizerBase:
-    """A checkpoint's tokenizer; options as of ``AutoTokenizer``.
+    """A checkpoint's tokenizer; the options are those of ``AutoTokenizer``.
 
     Raises:
         UserError: it is missing, damaged, or needs code of its own.
@@ -39,22 +39,22 @@ def read_config(folder: Path) -> PreTrainedConfig:
 
 
 def read_model(folder: Path, dtype: Dtype) -> PreTrainedModel:
-    """A checkpoint's model with weights of a type.
+    """A checkpoint's model with weights in the given dtype.
 
     Raises:
-        UserError: weights or configuration are missing, damaged or no safetensors, or the model needs code of its own.
+        UserError: weights or config are missing, damaged, no safetensors or an adapter's, or the model needs own code.
     """
     check_weights(folder)
-    if (folder / "adapter_config.json").exists():  # which names another checkpoint, to be loaded in place of this one
+    if (folder / "adapter_config.json").exists():  # it names another checkpoint, which would be loaded instead
         raise UserError(f"{folder}: holds an adapter; allowed: a model of its own, so merge it into its base model")
     return _read(AutoModelForCausalLM, folder, "model", {"dtype": dtype, "use_safetensors": True})
 
 
 def check_weights(folder: Path) -> None:
-    """Hold the names and headers of a checkpoint's weight files against their formats; no tensor is read.
+    """Check the names and headers of a checkpoint's weight files; no tensor is read.
 
     Raises:
-        UserError: there are no safetensors, one of them is something else, or the index is none or names other files.
+        UserError: there are no safetensors files, one has another format, or the index is invalid or names other files.
     """
     present = {path.name: path for path in folder.glob("*.safetensors")}
     if not present:
@@ -62,11 +62,11 @@ def check_weights(folder: Path) -> None:
     index = folder / INDEX
     if index.exists():
         try:
-            named = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+            names = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
         except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{index}: not an index of weights ({type(error).__name__}: {error})") from None
-        if other := sorted(map(str, named - present.keys())):
-            raise UserError(f"{index}: names {', '.join(other[:3])}; allowed: safetensors files that lie beside it")
+        if absent := sorted(map(str, names - present.keys())):
+            raise UserError(f"{index}: names {', '.join(absent[:3])}; allowed: safetensors files that lie beside it")
     for path in present.values():
         try:
             with safe_open(path, framework="numpy"):
@@ -78,7 +78,7 @@ def check_weights(folder: Path) -> None:
 def _read(auto: Any, folder: Path, what: str, options: dict[str, Any]) -> Any:
     try:
         return auto.from_pretrained(folder, trust_remote_code=False, local_files_only=True, **options)
-    except Exception as error:  # the libraries raise whatever a damaged file leads them to
+    except Exception as error:  # the libraries raise many kinds of errors for a damaged file
         raise UserError(
             f"{folder}: the checkpoint's {what} cannot be read: {one_line(error)}; allowed: Hugging Face format, "
             "safetensors weights, no code of its own"

@@ -1,1 +1,1 @@
-"""The problems of benchmarks and training sets, generated here or published, and the templates they stand in."""
+"""The problems of benchmarks and training sets, generated here or published, and their prompt templates."""

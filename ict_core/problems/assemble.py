@@ -12,36 +12,36 @@ from ict_core.seeding import generator
 
 
 def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Make or read every problem that a study trains and evaluates on; `mirror` may stand for the hub.
+    """Make or read every problem that a study trains and evaluates on; `mirror` may replace the hub.
 
     Returns two frames of ``records.PROBLEMS``, the training and the evaluation problems. No generated training problem
-    is an evaluation problem; published training sets are used as they are.
+    is an evaluation problem; published training sets are used unchanged.
 
     Raises:
-        UserError: a published set cannot be had or is not the one that its file states.
+        UserError: a published set cannot be read or is not the one that its file states.
     """
     check_study_access(study, mirror)
-    seed, wanted = study.data.seed, study.data.train_problems
+    seed, count = study.data.seed, study.data.train_problems
     held_out = benchmark_problems(study.benchmarks, seed, mirror)
     if study.train_sets:
         from ict_core.problems.published.load import load_problems
 
-        parts = [load_problems(one, mirror, seed) for one in study.train_sets.values()]
+        parts = [load_problems(train_set, mirror, seed) for train_set in study.train_sets.values()]
         problems = pd.concat(parts, ignore_index=True)
-        if wanted is not None and wanted != len(problems):
-            drawn = generator(seed, "training sets").choice(len(problems), wanted, replace=False)
+        if count is not None and count != len(problems):
+            drawn = generator(seed, "training sets").choice(len(problems), count, replace=False)
             problems = problems.iloc[sorted(drawn)].reset_index(drop=True)
         return problems, held_out
-    if wanted is None:
+    if count is None:
         raise ValueError("a study without training sets gives the number of problems to generate")
-    return training_problems(seed, wanted, set(held_out["prompt"])), held_out
+    return training_problems(seed, count, set(held_out["prompt"])), held_out
 
 
 def benchmark_problems(benchmarks: Mapping[str, Benchmark], seed: int, mirror: Path | None) -> pd.DataFrame:
-    """``records.PROBLEMS`` of benchmarks, generated or read: those that `seed` draws; `mirror` may stand for the hub.
+    """``records.PROBLEMS`` of benchmarks, generated or read, drawn by `seed`; `mirror` may replace the hub.
 
     Raises:
-        UserError: a published set cannot be had or is not the one that its file states.
+        UserError: a published set cannot be read or is not the one that its file states.
     """
     sets = _published(benchmarks)
     _check_access(sets, mirror)
@@ -52,9 +52,9 @@ def benchmark_problems(benchmarks: Mapping[str, Benchmark], seed: int, mirror: P
     }
     made = [evaluation_problems(seed, generated)] if generated else []
     if sets:
-        from ict_core.problems.published.load import load_problems  # which imports the package `datasets`
+        from ict_core.problems.published.load import load_problems  # imports the package `datasets`
 
-        made += [load_problems(one, mirror, seed) for one in sets]
+        made += [load_problems(published_set, mirror, seed) for published_set in sets]
     return pd.concat(made, ignore_index=True)
 
 
@@ -62,7 +62,7 @@ def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
     """``records.SOLUTIONS`` of all problems of a study's training sets.
 
     Raises:
-        UserError: a set has none, cannot be had or is not the one that its file states.
+        UserError: a set has no solutions, cannot be read or is not the one that its file states.
     """
     check_study_access(study, mirror)
     from ict_core.problems.published.load import load_solutions
@@ -72,7 +72,7 @@ def solved_problems(study: Study, mirror: Path | None) -> pd.DataFrame:
 
 
 def check_study_access(study: Study, mirror: Path | None) -> None:
-    """Tell, before anything is downloaded, what a study's published sets lack.
+    """Check that a study's published sets are accessible, before anything is downloaded.
 
     Raises:
         UserError: the mirror is no folder, or there is no token for a gated set of the hub.
@@ -88,4 +88,4 @@ def _check_access(sets: Collection[PublishedSet | GeneratorSet], mirror: Path | 
 
 
 def _published(benchmarks: Mapping[str, Benchmark]) -> list[PublishedSet | GeneratorSet]:
-    return [one for one in benchmarks.values() if isinstance(one, PublishedSet | GeneratorSet)]
+    return [benchmark for benchmark in benchmarks.values() if isinstance(benchmark, PublishedSet | GeneratorSet)]

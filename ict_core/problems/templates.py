@@ -1,4 +1,4 @@
-"""What stands around a problem's prompt for one model, in training and in evaluation alike."""
+"""The template around a problem's prompt for one model, the same in training and in evaluation."""
 
 import pandas as pd
 
@@ -6,9 +6,9 @@ from ict_core.config.inputs import Template
 
 
 def templated(template: Template | None, prompts: pd.Series) -> pd.Series:
-    r"""Each prompt in place of ``{prompt}`` in the model's template; without one, the prompts themselves.
+    r"""The model's template with each prompt in place of ``{prompt}``; without a template, the prompts themselves.
 
-    Nothing else in a template or a prompt is read: braces, as in ``\boxed{}``, stay.
+    Nothing else in a template or a prompt is interpreted: braces, as in ``\boxed{}``, stay.
     """
     if template is None:
         return prompts

@@ -1,1 +1,1 @@
-"""How a process lives: its numerics, packages and devices, who supervises it, how it fails, what it tells of itself."""
+"""The life of a process: its numerics, packages and devices, its supervision, its failures, and its log of progress."""

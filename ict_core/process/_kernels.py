@@ -1,36 +1,36 @@
-"""Kernels of torch on the CPU with the same bits on every vendor's processors: roots by numpy, products by OpenBLAS.
+"""CPU kernels for torch that give the same bits on every vendor's processor: roots by numpy, products by OpenBLAS.
 
-torch takes square roots from MKL, whose code for all vendors begins with RSQRTPS, an approximation of which each vendor
-chooses the last bits, and of the roots that are made from it one in six is not the nearest number. So deviations of
-rewards, by which advantages are divided, differed between an Intel and an AMD processor (docs/log.md). numpy's roots
-are the processor's own, which are exact, as IEEE 754 has them. MKL's logarithms to base 2 and 10 and those of float64
-begin likewise, with RCPPS; no stored result is made from these.
+torch takes square roots from MKL. MKL's code for all vendors starts from RSQRTPS, an approximation whose last bits
+differ by vendor, and one in six of the resulting roots is not the nearest number. So the standard deviations of
+rewards, by which advantages are divided, differed between an Intel and an AMD processor (docs/log.md). numpy takes the
+processor's own roots, which are exact, as IEEE 754 requires. MKL's logarithms to base 2 and 10, and its float64
+logarithms, start likewise from RCPPS; no stored result is made from them.
 
-MKL's common branch has no fused multiply-add either. numpy's OpenBLAS takes half of its time for a matrix product. It
-is held to its kernels for Haswell, which Intel's and AMD's processors share, and the sizes of its blocks are constants
-of these kernels, so no cache's size decides where a sum is cut. The number of threads does: it is torch's, which the
-study states.
+MKL's common branch also lacks fused multiply-add; numpy's OpenBLAS takes half its time for a matrix product. OpenBLAS
+is held to its Haswell kernels, which Intel's and AMD's processors share. The block sizes are constants of these
+kernels, so no cache size decides where a sum is split. The number of threads does: it is torch's, which the study
+states.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-_roots: Any = None  # torch's library that holds them; None while torch's own are in force
+_roots: Any = None  # the torch library with numpy's square roots; None while torch's own are in force
 _products: Any = None
-_threads = 0  # of OpenBLAS, as far as it was told here
-_tell: Callable[[int], object]  # tells it
+_threads = 0  # OpenBLAS's number of threads, as last set here
+_tell: Callable[[int], object]  # sets it
 
 
 def hold_roots() -> None:
-    """Take roots from numpy; again and again at no cost."""
+    """Take square roots from numpy; repeated calls cost nothing."""
     global _roots
     if _roots is None:
         _roots = _held({"sqrt": _root, "sqrt_": _root_in_place, "sqrt.out": _root_into})
 
 
 def release_roots() -> None:
-    """Give torch its own roots back."""
+    """Give torch its own square roots back."""
     global _roots
     if _roots is not None:
         _roots._destroy()
@@ -44,9 +44,9 @@ def roots_are_exact() -> bool:
 
 @contextmanager
 def held_products(set_threads: Callable[[int], object]) -> Iterator[None]:
-    """Products of float32 matrices by numpy, on as many threads as torch has, until the end; nothing where they are.
+    """Compute products of float32 matrices by numpy, on as many threads as torch has; no effect if that is in force.
 
-    ``set_threads`` tells OpenBLAS how many.
+    ``set_threads`` sets OpenBLAS's number of threads.
     """
     global _products, _threads, _tell
     if _products is not None:
@@ -63,8 +63,8 @@ def held_products(set_threads: Callable[[int], object]) -> Iterator[None]:
         "addmm_": _addmm_in_place,
         "baddbmm": _addmm,
     }
-    own = {name: torch.library.get_kernel(f"aten::{name}", "CPU") for name in kernels}
-    _products = _held({name: _of_floats(kernel, own[name]) for name, kernel in kernels.items()}, with_keyset=True)
+    native = {name: torch.library.get_kernel(f"aten::{name}", "CPU") for name in kernels}
+    _products = _held({name: _of_floats(kernel, native[name]) for name, kernel in kernels.items()}, with_keyset=True)
     try:
         yield
     finally:
@@ -78,14 +78,14 @@ def products_are_held() -> bool:
 
 
 def _held(kernels: Mapping[str, Callable[..., Any]], with_keyset: bool = False) -> Any:
-    """torch's library with these kernels in the place of its own; they are held as long as it is kept."""
+    """A torch library that replaces torch's own kernels by these, for as long as the library is kept."""
     import warnings
 
     import torch
 
     library = torch.library.Library("aten", "IMPL")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a kernel is registered in the place of another
+        warnings.simplefilter("ignore", UserWarning)  # torch warns that a kernel replaces another one
         for name, kernel in kernels.items():
             library.impl(name, kernel, "CPU", with_keyset=with_keyset)
     return library
@@ -113,7 +113,7 @@ def _root_into(x: Any, *, out: Any) -> Any:
 
 
 def _of_floats(kernel: Callable[..., Any], other: Any) -> Callable[..., Any]:
-    """That kernel for float32, torch's own for every other type."""
+    """The kernel for float32, torch's own (``other``) for every other type."""
     import torch
 
     def chosen(keys: Any, *tensors: Any, **factors: Any) -> Any:
@@ -144,7 +144,7 @@ def _addmm_in_place(added: Any, a: Any, b: Any, *, beta: float = 1, alpha: float
 
 
 def _into(out: Any, a: Any, b: Any) -> Any:
-    """The product, in memory of torch's, whose alignment is the same in every run."""
+    """The product, written into memory of torch, whose alignment is the same in every run."""
     global _threads
     import numpy as np
     import torch
@@ -157,5 +157,5 @@ def _into(out: Any, a: Any, b: Any) -> Any:
 
 
 def _array(x: Any) -> Any:
-    """Without a copy, unless neither rows nor columns lie one number after the other, for which BLAS has no name."""
+    """The numpy array of a tensor, copied only if neither its rows nor its columns are contiguous, as BLAS requires."""
     return (x if 1 in x.stride()[-2:] else x.contiguous()).detach().numpy()

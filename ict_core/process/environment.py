@@ -1,4 +1,4 @@
-"""Refuses to run on packages other than the lock's: a result is worth as much as the record of what made it."""
+"""Refuses to run with packages other than the lock's: a result is worth as much as the record of what made it."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ _SHOWN = 10
 
 
 def applicable_lock(folder: Path, engine: bool = True) -> Path:
-    """The lock in `requirements` that this environment was installed from, by the vLLM that it holds.
+    """The lock in `requirements` that this environment was installed from, recognised by its vLLM package.
 
-    Where no `engine` is needed, an environment without vLLM is that of `evidence.lock`. UserError: there is more than
-    one vLLM, or none where it is needed.
+    An environment without vLLM is that of `evidence.lock` if no `engine` is needed. UserError: both vLLM packages are
+    installed, or neither although one is needed.
     """
     engines = [name for name in _ENGINES if name in installed_packages()]
     if not engines and not engine:
@@ -33,22 +33,22 @@ def applicable_lock(folder: Path, engine: bool = True) -> Path:
 
 
 def check_environment(lock: Path) -> None:
-    """A UserError where a package of a lock is missing or of another version; a local one (`+cpu`) counts as equal."""
-    wanted, installed = locked_versions(lock), installed_packages()
+    """Raise a UserError if a package of a lock is missing or has another version; suffixes like `+cpu` do not count."""
+    pinned, installed = locked_versions(lock), installed_packages()
     faults = [
         f"  {name}: {installed.get(name, 'not installed')}, wanted {version}"
-        for name, version in wanted.items()
+        for name, version in pinned.items()
         if installed.get(name, "").partition("+")[0] != version.partition("+")[0]
     ]
     if faults:
         more = [f"  and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
         mend = f"make env{'' if lock.stem == 'cpu' else f' LOCK={lock.stem}'}"
-        head = f"{len(faults)} of {len(wanted)} packages are not what {lock.name} pins; run `{mend}`:"
+        head = f"{len(faults)} of {len(pinned)} packages are not what {lock.name} pins; run `{mend}`:"
         raise UserError("\n".join([head, *faults[:_SHOWN], *more]))
 
 
 def check_trackers(trackers: Sequence[str]) -> None:
-    """A UserError where a package of a study's trackers, which no lock holds, is not installed."""
+    """Raise a UserError if a package of a study's trackers, which no lock contains, is not installed."""
     missing = [name for name in trackers if find_spec(name) is None]
     if missing:
         raise UserError(
@@ -58,9 +58,9 @@ def check_trackers(trackers: Sequence[str]) -> None:
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
-    """The version of each package that a lock, or the file beside it of what has no hash, pins for this Python.
+    """The version of each package that a lock, or the file of unhashed packages beside it, pins for this Python.
 
-    UserError: the lock is missing, or a line pins nothing.
+    UserError: the lock is missing, or a line pins no version.
     """
     files = [lock, *lock.parent.glob(f"{lock.stem}-unhashed.txt")]
     return {name: version for file in files for name, version in _pins(file)}
@@ -86,9 +86,9 @@ def _pins(lock: Path) -> Iterator[tuple[str, str]]:
 
 
 def installed_packages() -> dict[str, str]:
-    """Name and version of every package on the path, the first one found first.
+    """Name and version of every package on the path; of several with one name, the first one found.
 
-    Read from the names of the `*.dist-info` folders: `importlib.metadata` would parse 250 files for the same.
+    Read from the names of the `*.dist-info` folders: `importlib.metadata` would parse 250 files for the same result.
     """
     packages: dict[str, str] = {}
     for folder in map(Path, sys.path):

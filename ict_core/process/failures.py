@@ -1,4 +1,4 @@
-"""What an exception of Python or a library means to who runs a study: what, where, and the mend, in one message."""
+"""Explains exceptions of Python and libraries to a study's user: what failed, where, and the remedy, in one message."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ict_core.errors import UserError
 
-LEAST_MIB = 100  # free space without which no run begins
+LEAST_MIB = 100  # free space that a run needs to begin
 FULL = "the disk is full; free some space (results/cache may be deleted)"
 
 _KEPT = "What was finished is kept; run the same command again"
@@ -30,8 +30,8 @@ _DISK = {
 }
 DISK_ERRORS = frozenset(_DISK)
 _HUB_SECONDS = 10.0
-_BUSY = (408, 425, 429)  # HTTP
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # of safetensors and tokenizers
+_BUSY = (408, 425, 429)  # HTTP status codes
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # in errors of safetensors and tokenizers
 _TORCH_WRITES = re.compile(r"inline_container\.cc|PytorchStreamWriter")
 _TORCH_MEMORY = re.compile("DefaultCPUAllocator|not enough memory|std::bad_alloc|unable to mmap|Cannot allocate memory")
 _GPU_MEMORY = re.compile(r"CUDA out of memory|No available memory for the cache blocks|Free memory on device")
@@ -39,7 +39,7 @@ _GPU_LOST = re.compile(
     r"CUDA error: (unspecified launch failure|an illegal|uncorrectable ECC|device .*unavailable|unknown error|"
     r"the launch timed out)|NCCL error|device lost|GPU is lost|Engine core initialization failed"
 )
-_LESS = {  # of memory, by subcommand
+_LESS = {  # what to lower to save memory, by subcommand
     "train": "micro_batch_sequences (of the recipe, or of the model's hardware; gradient_checkpointing helps too)",
     "generate": "evaluation.max_new_tokens, or VLLM_CPU_KVCACHE_SPACE (GiB) where vLLM runs on the CPU",
     "grade": "grading.memory_mib, or the number of workers",
@@ -48,19 +48,19 @@ _LESS = {  # of memory, by subcommand
 
 
 def explain(error: BaseException, stage: str, where: Path | None = None) -> UserError | None:
-    """The message for an exception of the subcommand `stage`, by itself or by what caused it; None where none is known.
+    """The explanation of an exception of the subcommand `stage`, from it or from its causes; None if none is known.
 
-    `where` is what the subcommand writes, for an exception that names no file.
+    `where` is the path that the subcommand writes, for an exception that names no file.
     """
     for cause in _causes(error):
-        known = _write_failure(cause, where) or _memory(cause, stage) or _engine(cause)
-        if known is not None:
-            return known
+        explained = _write_failure(cause, where) or _memory(cause, stage) or _engine(cause)
+        if explained is not None:
+            return explained
     return None
 
 
 def lost_connection(error: BaseException) -> bool:
-    """Whether a download failed by what may pass: no route, a time-out, a server that is overloaded or down."""
+    """Whether a download failed for a reason that may pass: no route, a time-out, a server overloaded or down."""
     for cause in _causes(error):
         kinds = {kind.__name__ for kind in type(cause).__mro__}
         if "OfflineModeIsEnabled" in kinds:
@@ -72,7 +72,7 @@ def lost_connection(error: BaseException) -> bool:
 
 
 def hub_error() -> Exception | None:
-    """What a single request to the hub fails with; None where the hub answers."""
+    """The error of a single request to the hub; None if the hub answers."""
     import httpx
     from huggingface_hub.constants import ENDPOINT
 
@@ -84,12 +84,12 @@ def hub_error() -> Exception | None:
 
 
 def check_room(folder: Path) -> None:
-    """A UserError, before any job, where a folder cannot be written, or less than :data:`LEAST_MIB` are free there."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    space = os.statvfs(there)
-    if not os.access(there, os.W_OK | os.X_OK):
+    """Raise a UserError, before any job, if a folder cannot be written or has less than :data:`LEAST_MIB` free."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    space = os.statvfs(existing)
+    if not os.access(existing, os.W_OK | os.X_OK):
         fault = errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES
-        raise UserError(f"{folder}: {there.resolve()}: {_DISK[fault]}")
+        raise UserError(f"{folder}: {existing.resolve()}: {_DISK[fault]}")
     free = space.f_bavail * space.f_frsize // 2**20
     if free < LEAST_MIB:
         raise UserError(f"{folder}: only {free} MiB are free there and {LEAST_MIB} are needed to begin; {FULL}")
@@ -104,9 +104,9 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _write_failure(error: BaseException, where: Path | None) -> UserError | None:
     number = error.errno if isinstance(error, OSError) else None
-    if number is None and (told := _OS_ERROR.search(str(error))):
-        number = int(told[1])
-    if number is None and os.strerror(errno.EMFILE) in str(error):  # torch's Gloo, which a vLLM engine begins with
+    if number is None and (match := _OS_ERROR.search(str(error))):
+        number = int(match[1])
+    if number is None and os.strerror(errno.EMFILE) in str(error):  # from torch's Gloo, which a vLLM engine starts
         number = errno.EMFILE
     if number is None and isinstance(error, RuntimeError) and _TORCH_WRITES.search(str(error)):
         return UserError(f"{where or 'a checkpoint'}: torch cannot write it; most likely {FULL}. {_KEPT}")

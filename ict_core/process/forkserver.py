@@ -1,10 +1,10 @@
-"""One process that has imported what a stage needs, and forks itself for every job of the stage.
+"""A server process that has imported what a stage needs, and forks itself for every job of the stage.
 
-Half of a small job is the import of torch, TRL or vLLM. The server imports them once; a job that it forks runs the
-plain command in the client's place: with its arguments, folder, environment, standard streams. A job is as it would be
-alone but for that: it logs, locks, ends and is killed in the same way, and its client hands signals on and learns how
-it ended. Jobs on a GPU are never forked, as CUDA cannot be, nor those of several threads, which libraries start when
-they are imported. Where there is no server and none can be started, a job starts by itself.
+Half of a small job is the import of torch, TRL or vLLM. The server imports them once. A job that it forks runs the
+plain command in the client's place, with the client's arguments, folder, environment and standard streams. In all else
+it is as it would be alone: it logs, locks, ends and is killed in the same way, and its client passes signals on and
+learns how it ended. Jobs on a GPU are never forked, as CUDA cannot be forked. Nor are jobs of several threads, as
+libraries start these when they are imported. If there is no server and none can be started, a job starts by itself.
 """
 
 import contextlib
@@ -28,86 +28,86 @@ from ict_core.process.lifeline import begin, outlive_run
 
 MASK = "CUDA_VISIBLE_DEVICES"
 FOLDER = "ICT_FORKSERVERS"
-"""Environment variable: where the servers' sockets lie. Without it, or where it is empty, a job starts by itself."""
+"""Environment variable: the folder of the servers' sockets. If it is unset or empty, a job starts by itself."""
 
 _EVIDENCE = ("statistics", "tables", "figure", "claims", "report")
 KINDS = {name: name for name in ("pretrain", "train", "generate", "grade")} | dict.fromkeys(_EVIDENCE, "evidence")
-"""The subcommands of `ict` that are forked, each with the name of its server: of one kind have the same imports."""
+"""The subcommands of `ict` that are forked, each with the kind of its server; those of one kind share their imports."""
 
 _OF_THE_JOB = ("OLDPWD", "PWD", "SHLVL", "_")  # variables in which the jobs of one server may differ
 _IDLE = 600.0  # seconds without a job after which a server ends: longer than most jobs of other kinds take
-_LOOK = 1.0  # seconds between two looks whether the folder is still there
-_START = 60.0  # seconds within which a server listens
-_SURVIVING = {"jemalloc_bg_thd"}  # of Arrow's allocator, which starts it anew in a forked process
-_LONGEST = 2**20  # bytes of a message
+_LOOK = 1.0  # seconds between two checks that the socket is still there
+_START = 60.0  # seconds that a server may take until it listens
+_SURVIVING = {"jemalloc_bg_thd"}  # a thread of Arrow's allocator, which starts it anew in a forked process
+_LONGEST = 2**20  # bytes of the longest message
 
 
 def begin_run(*beside: Path) -> None:
-    """Have the jobs that this process starts end with it, as their files and those `beside`; and have them be forked.
+    """Let servers fork the jobs that this process starts; these, their temporary files and `beside` end with it.
 
-    The latter not where the variable is set already, also to nothing.
+    A value of :data:`FOLDER` that is set already stays in force, also an empty one.
     """
     os.environ.setdefault(FOLDER, str(begin(*beside)))
 
 
 @dataclass
 class Forked:
-    """A job that a server has forked; SIGIO wakes this process when its end is told."""
+    """A job that a server has forked; SIGIO wakes this process when the server reports its end."""
 
     pid: int
     _connection: socket.socket
 
     def signal(self, number: int) -> None:
-        """Hand a signal on; nothing where the job has ended."""
+        """Pass a signal on; no effect if the job has ended."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def end(self) -> tuple[int, float] | None:
         """Its exit status (or minus the signal that killed it) and its peak memory in MiB; None while it runs."""
         try:
-            told = _receive(self._connection, socket.MSG_DONTWAIT)
+            message = _receive(self._connection, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return None
-        if told is None:  # the server was killed, and the kernel has killed its jobs
+        if message is None:  # the server was killed, and the kernel has killed its jobs
             return -signal.SIGKILL, 0.0
-        return told["status"], told["peak_mib"]
+        return message["status"], message["peak_mib"]
 
 
 def fork(command: Sequence[str], environment: Mapping[str, str]) -> Forked | None:
-    """Have a server run ``ict``, one of :data:`KINDS`, its options; None where it has to start by itself."""
+    """Have a server run a command (``ict``, one of :data:`KINDS`, options); None if it has to start by itself."""
     folder = environment.get(FOLDER)
     if not folder or Path(command[0]).name != "ict" or len(command) < 2 or command[1] not in KINDS:
         return None
     if environment.get(MASK) or environment.get("OMP_NUM_THREADS") != "1":  # Snakemake sets it
         return None
     study = command[command.index("--study") + 1] if "--study" in command else None
-    own = {name: environment[name] for name in _OF_THE_JOB if name in environment}
+    of_job = {name: environment[name] for name in _OF_THE_JOB if name in environment}
     shared = {name: value for name, value in environment.items() if name not in _OF_THE_JOB}
     try:
         connection = _connect(Path(folder), KINDS[command[1]], study, shared)
         if connection is None:
             return None
-        request = {"arguments": list(command), "folder": str(Path.cwd()), "environment": own}
+        request = {"arguments": list(command), "folder": str(Path.cwd()), "environment": of_job}
         _send(connection, request, descriptors=(0, 1, 2))
-        told = _receive(connection)
+        reply = _receive(connection)
     except OSError:
         return None
-    if told is None:  # it could not import what the job needs: the job by itself says why
+    if reply is None:  # the server could not import what the job needs: a job by itself says why
         return None
-    signal.signal(signal.SIGIO, lambda *_: None)  # one that nobody waits for would end this process
+    signal.signal(signal.SIGIO, lambda *_: None)  # a SIGIO that nobody waits for would end this process
     fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(connection, fcntl.F_SETFL, fcntl.fcntl(connection, fcntl.F_GETFL) | os.O_ASYNC)
-    return Forked(told["pid"], connection)
+    return Forked(reply["pid"], connection)
 
 
 def _connect(folder: Path, kind: str, study: str | None, environment: dict[str, str]) -> socket.socket | None:
-    """A connection to the server of a kind, which is started where there is none; None where it does not start."""
+    """A connection to the server of a kind, which is started if there is none; None if it does not start."""
     address = folder / _key(kind, study, environment)
     with address.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (connection := _try(address)) is not None:
             return connection
-        address.unlink(missing_ok=True)  # of a server that has ended
+        address.unlink(missing_ok=True)  # left by a server that has ended
         command = [sys.executable, "-P", "-m", "ict_core", "forkserver", "--kind", kind, "--address", str(address)]
         with address.with_suffix(".out").open("ab") as output:
             server = subprocess.Popen(
@@ -118,8 +118,8 @@ def _connect(folder: Path, kind: str, study: str | None, environment: dict[str, 
                 start_new_session=True,
                 env=environment,
             )
-        until = time.monotonic() + _START
-        while time.monotonic() < until and server.poll() is None:
+        deadline = time.monotonic() + _START
+        while time.monotonic() < deadline and server.poll() is None:
             if (connection := _try(address)) is not None:
                 return connection
             time.sleep(0.05)
@@ -127,9 +127,9 @@ def _connect(folder: Path, kind: str, study: str | None, environment: dict[str, 
 
 
 def _key(kind: str, study: str | None, environment: dict[str, str]) -> str:
-    """Names the server of a kind by all that it was started with: study, library, folder, environment."""
-    started = [kind, study, sys.executable, str(Path.cwd()), environment]
-    digest = hashlib.sha256(json.dumps(started, sort_keys=True).encode())
+    """The name of a kind's server, a hash of what it is started with: study, library, folder, environment."""
+    inputs = [kind, study, sys.executable, str(Path.cwd()), environment]
+    digest = hashlib.sha256(json.dumps(inputs, sort_keys=True).encode())
     if study:
         digest.update(Path(study).read_bytes())
     library = Path(__file__).parents[1]
@@ -151,26 +151,26 @@ def _try(address: Path) -> socket.socket | None:
 def serve(address: Path, preload: Callable[[], None], run: Callable[[list[str]], int]) -> None:
     """Import by ``preload``, then fork a process for every request, until none has come for ten minutes.
 
-    ``run`` runs a job by its arguments, without the command's name, and returns its exit status. RuntimeError:
-    ``preload`` has started a thread, which a fork would not have.
+    ``run`` takes a job's arguments without the command's name, runs the job and returns its exit status. RuntimeError:
+    ``preload`` has started a thread, which a forked process would lack.
     """
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # its client had blocked some
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the client that started it had blocked some
     listening = _socket()
     listening.bind(str(address))
     listening.listen(128)
     preload()
     gc.collect()
-    gc.freeze()  # the jobs share these pages, and neither look through what is here nor copy it
+    gc.freeze()  # the jobs share these pages: their collectors neither scan nor copy them
     threads = sorted((task / "comm").read_text().strip() for task in Path("/proc/self/task").iterdir())
     threads.remove(Path("/proc/self/comm").read_text().strip())
     if set(threads) - _SURVIVING:
         raise RuntimeError(f"beside this thread run {', '.join(threads)}, and a forked process would lack them")
-    outlive_run()  # until its jobs have ended, which are told by themselves
+    outlive_run()  # until its jobs have ended, each of which gets its own SIGTERM
     _Server(listening, address, run).loop()
 
 
 class _Server:
-    """The loop of a server: who waits for which of its jobs."""
+    """The loop of a server, with the client that waits for each of its jobs."""
 
     def __init__(self, listening: socket.socket, address: Path, run: Callable[[list[str]], int]) -> None:
         self._listening, self._address, self._run = listening, address, run
@@ -207,22 +207,22 @@ class _Server:
             return
         sys.stdout.flush()
         sys.stderr.flush()
-        begins, told = os.pipe()
+        read_end, write_end = os.pipe()
         pid = os.fork()
         if pid == 0:
-            os.close(told)
-            if not os.read(begins, 1):  # the server died before its client knew the process
+            os.close(write_end)
+            if not os.read(read_end, 1):  # the server died before its client had the job's id
                 os._exit(1)
-            os.close(begins)
+            os.close(read_end)
             self._become(client, json.loads(data), descriptors)
-        for descriptor in (begins, *descriptors):
+        for descriptor in (read_end, *descriptors):
             os.close(descriptor)
         self._jobs[pid] = client
         self._selector.register(client, selectors.EVENT_READ, pid)
         with contextlib.suppress(OSError):
             _send(client, {"pid": pid})
-            os.write(told, b"1")  # an error where the job is gone already
-        os.close(told)
+            os.write(write_end, b"1")  # an error if the job is gone already
+        os.close(write_end)
 
     def _reap(self) -> None:
         while self._jobs:
@@ -233,8 +233,8 @@ class _Server:
             with contextlib.suppress(KeyError):
                 self._selector.unregister(client)
             with contextlib.suppress(OSError):
-                told = {"status": os.waitstatus_to_exitcode(status), "peak_mib": usage.ru_maxrss / 1024}
-                _send(client, told)
+                message = {"status": os.waitstatus_to_exitcode(status), "peak_mib": usage.ru_maxrss / 1024}
+                _send(client, message)
             client.close()
 
     def _become(self, client: socket.socket, request: dict[str, Any], descriptors: Sequence[int]) -> NoReturn:
@@ -265,7 +265,7 @@ class _Server:
 
 
 def _socket() -> socket.socket:
-    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # which keeps messages whole
+    return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # this type keeps messages whole
 
 
 def _send(connection: socket.socket, message: Mapping[str, Any], descriptors: Sequence[int] = ()) -> None:
@@ -273,6 +273,6 @@ def _send(connection: socket.socket, message: Mapping[str, Any], descriptors: Se
 
 
 def _receive(connection: socket.socket, flags: int = 0) -> dict[str, Any] | None:
-    """A message; None where the other side has gone."""
+    """A message; None if the other side has gone."""
     data = connection.recv(_LONGEST, flags)
     return json.loads(data) if data else None

@@ -1,9 +1,9 @@
-"""What ends with a run of Snakemake, however that ends: its jobs, the servers that fork them, their temporary files.
+"""Ends what belongs to a run of Snakemake when the run ends: its jobs, the servers that fork them, temporary files.
 
-The run holds a named pipe open in a folder of its own. When it is gone, however it ended, the kernel closes the pipe
-and sends SIGTERM to each job. A shell that waits for the same removes the folder, in which the jobs have their
-temporary files and the servers their sockets. A server ends when its socket is gone. What a machine that went down has
-left is removed by the next run.
+The run holds a named pipe open in a folder of its own. When the run is gone, however it ended, the kernel closes the
+pipe and sends SIGTERM to each job. A shell that waits for the same removes the folder, in which the jobs have their
+temporary files and the servers their sockets. A server ends when its socket is gone. If a machine went down, the next
+run removes what was left.
 """
 
 import contextlib
@@ -16,20 +16,20 @@ import tempfile
 from pathlib import Path
 
 RUN = "ICT_RUN"
-"""Environment variable: the folder of the run that a job belongs to; not set where none is to end it."""
+"""Environment variable: the folder of the run that a job belongs to; unset if no run is to end the job."""
 
 _PIPE = "alive"
 _REMOVE = 'trap "" HUP INT TERM; read -r _; for _ in $(seq 10); do rm -rf -- "$@"; sleep 1; done'
-_told_by: list[int] = []  # the pipe by which this process is told, open as long as it is to be
+_told_by: list[int] = []  # the pipe that sends SIGTERM to this process, open until that is undone
 
 
 def begin(*beside: Path) -> Path:
-    """Have the jobs that this process starts from here on end with it, and their temporary files, and those `beside`.
+    """Have the jobs that this process starts from here on, their temporary files and those `beside` end with it.
 
-    Returns the folder, which ends as well.
+    Returns the run's folder, which is removed as well.
     """
     for pipe in Path(tempfile.gettempdir()).glob(f"ict-*/{_PIPE}"):
-        with contextlib.suppress(OSError):  # of another user
+        with contextlib.suppress(OSError):  # another user's
             descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
             if not _is_held(descriptor):
                 shutil.rmtree(pipe.parent, ignore_errors=True)
@@ -39,18 +39,18 @@ def begin(*beside: Path) -> Path:
     files.mkdir()
     os.mkfifo(pipe, 0o600)
     os.open(pipe, os.O_RDWR)  # held as long as this process lives: nothing that it starts inherits it
-    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)  # systemd-tmpfiles leaves such a folder alone
+    fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)  # systemd-tmpfiles leaves a locked folder alone
     with pipe.open("rb", buffering=0) as end:
         command = ["sh", "-c", _REMOVE, "sh", str(folder), *map(str, beside)]
-        quiet = subprocess.DEVNULL
-        subprocess.Popen(command, stdin=end, stdout=quiet, stderr=quiet, cwd="/", start_new_session=True)
+        devnull = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=end, stdout=devnull, stderr=devnull, cwd="/", start_new_session=True)
     os.environ |= {RUN: str(folder), "TMPDIR": str(files)}
-    tempfile.tempdir = str(files)  # which Snakemake hands to its jobs
+    tempfile.tempdir = str(files)  # Snakemake passes it on to its jobs
     return folder
 
 
 def end_with_run() -> None:
-    """Have this process be sent SIGTERM when the run that it belongs to is gone, or now if it is."""
+    """Have the kernel send SIGTERM to this process when its run is gone; send it now if the run is gone already."""
     folder = os.environ.get(RUN)
     if not folder:
         return
@@ -67,13 +67,13 @@ def end_with_run() -> None:
 
 
 def outlive_run() -> None:
-    """Take :func:`end_with_run` back."""
+    """Undo :func:`end_with_run`."""
     while _told_by:
         os.close(_told_by.pop())
 
 
 def _is_held(pipe: int) -> bool:
-    """Whether a process has the pipe open for writing; none ever writes."""
+    """Whether a process has the pipe open for writing; nothing is ever written to it."""
     try:
         return bool(os.read(pipe, 1))
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What a job ran on: processor, GPUs, threads, flags, packages. No user name, absolute path or environment value."""
+"""What a job ran on: processor, GPUs, threads, packages, and of the environment :data:`FLAGS`. No user name or path."""
 
 import hashlib
 import os
@@ -30,7 +30,7 @@ FLAGS = (
 
 def this_platform() -> dict[str, Any]:
     """The machine that this process sees."""
-    torch = sys.modules.get("torch")  # never imported for this: most stages do without
+    torch = sys.modules.get("torch")  # not imported for this: most stages do without it
     cuda = torch is not None and torch.cuda.is_available()
     return {
         "system": platform.system(),
@@ -45,7 +45,7 @@ def this_platform() -> dict[str, Any]:
 
 
 def core_packages() -> dict[str, str]:
-    """The versions of those of :data:`CORE_PACKAGES` that are installed."""
+    """The versions of the installed packages among :data:`CORE_PACKAGES`."""
     packages: dict[str, str] = {}
     for name in CORE_PACKAGES:
         with suppress(PackageNotFoundError):
@@ -54,10 +54,10 @@ def core_packages() -> dict[str, str]:
 
 
 def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> list[str]:
-    """What of a machine a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
+    """The hardware that a job's numbers depend on, by a manifest's `platform` and `process`: CPU and kinds of GPU.
 
-    With portable numerics all CPUs are one; else a CPU is its name and its vector instructions, as CPUs of one name may
-    differ in these. A manifest from before these were recorded has the name alone. Deterministic numerics are named.
+    With portable numerics all CPUs count as one. Otherwise a CPU is its name and its vector instructions, in which CPUs
+    of one name may differ; an older manifest records the name alone. Deterministic numerics are an entry of their own.
     """
     chosen = process.get("numerics", {}).get("chosen")
     if chosen == "portable":
@@ -81,7 +81,7 @@ def machine_of(platform: Mapping[str, Any], process: Mapping[str, Any]) -> dict[
 
 
 def _driver() -> str | None:
-    """The version of the NVIDIA driver, as the kernel's module states it."""
+    """The version of the NVIDIA driver, as the kernel module states it."""
     lines = numerics.proc_lines("/proc/driver/nvidia/version")
     number = re.search(r"\d+\.\d+(\.\d+)?", lines[0]) if lines else None
     return number[0] if number else None

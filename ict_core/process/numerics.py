@@ -1,11 +1,11 @@
-"""Which instructions the numerical libraries use on the CPU.
+"""Sets which instructions the numerical libraries use on the CPU.
 
-Each of them chooses its kernels by the processor, and kernels of different width or vendor sum in different orders: the
-same training gives other weights on another class of CPU. With **portable** numerics all of them are held to code that
-gives the same bytes on every x86-64 CPU with AVX2, Intel's and AMD's, with AVX-512 and without; **native** leaves them
-their choice, which is faster. They read it once, when they are imported, so :func:`use` comes before any of them.
+Each library chooses its kernels by the processor, and kernels of different width or vendor sum in different orders. So
+the same training gives other weights on another class of CPU. **portable** numerics hold all libraries to code that
+gives the same bytes on every x86-64 CPU with AVX2, Intel's and AMD's, with AVX-512 and without. **native** numerics
+leave the libraries their choice, which is faster. They read it once, on import, so :func:`use` must come before that.
 
-**deterministic** is for GPUs: two runs of a cell on one kind of GPU, of the same packages, are to give the same bytes.
+**deterministic** is for GPUs: two runs of a cell on one kind of GPU with the same packages should give the same bytes.
 """
 
 import ctypes
@@ -33,49 +33,49 @@ PINS = {
     "NPY_ENABLE_CPU_FEATURES": "SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 X86_V3",  # the last: all of them since 2.4
     "OPENBLAS_CORETYPE": "Haswell",  # the linear algebra of numpy and SciPy
     "ARROW_USER_SIMD_LEVEL": "AVX2",
-    "TORCHDYNAMO_DISABLE": "1",  # compiled code (vLLM's sampler in a training) is this CPU's
+    "TORCHDYNAMO_DISABLE": "1",  # compiled code (vLLM's sampler in a training) is specific to this CPU
 }
 """The environment variables of portable numerics. vLLM reads none for its kernels: see :func:`limit_vllm`."""
 
 DETERMINISTIC = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # torch's notes on randomness ask for it, and vLLM sets the same
-    "FLASH_ATTENTION_DETERMINISTIC": "1",  # as the full determinism of transformers and of verl
-    "VLLM_BATCH_INVARIANT": "1",  # a completion does not depend on those that are sampled beside it; it pins NCCL too
+    "FLASH_ATTENTION_DETERMINISTIC": "1",  # as in the full determinism of transformers and of verl
+    "VLLM_BATCH_INVARIANT": "1",  # a completion does not depend on the others of its batch; it pins NCCL too
 }
-"""The environment variables of deterministic numerics; :func:`products` holds torch's own algorithms."""
+"""The environment variables of deterministic numerics; :func:`products` sets torch's own algorithms."""
 
-_AGAINST = ("NPY_DISABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")  # of the same libraries
-_HELD: dict[Numerics, tuple[dict[str, str | None], tuple[str, ...]]] = {  # variables, and who reads them when imported
+_AGAINST = ("NPY_DISABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")  # removed, as they undo pins
+_HELD: dict[Numerics, tuple[dict[str, str | None], tuple[str, ...]]] = {  # variables, and who reads them on import
     "portable": ({**PINS, **dict.fromkeys(_AGAINST)}, ("numpy", "torch", "pyarrow")),
     "deterministic": ({**DETERMINISTIC}, ("vllm",)),
     "native": ({}, ()),
 }
 _NEEDED = {"avx2", "fma", "f16c"}
-_TELLING = re.compile(r"sse|avx|fma|f16c|amx")  # flags of a CPU by which libraries choose
+_TELLING = re.compile(r"sse|avx|fma|f16c|amx")  # the CPU flags by which libraries choose
 _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_supported", "_is_amx_fp16_supported",
           "_is_vnni_supported")  # fmt: skip
-_CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # what MKL calls its branches; any other is told by its number
+_CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # MKL's names of its branches; another one is given by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
 _ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
 _WANTED = {"torch": "AVX2", "roots": "IEEE 754", "products": "OpenBLAS", "mkl": "COMPATIBLE",
            "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
 
 _chosen: Numerics | None = None
-_before: dict[str, str | None] = {}  # what `use` has replaced
+_before: dict[str, str | None] = {}  # values that `use` has replaced
 
 
 def use(numerics: Numerics) -> None:
-    """Hold the libraries that are imported from here on, in this process and its children, to these numerics.
+    """Set the numerics of the libraries that this process and its children import from here on.
 
-    UserError: portable, and this CPU has no AVX2, or a library was imported before it was held.
+    UserError: this CPU cannot have portable numerics, or a library was imported before its numerics were set.
     """
     global _chosen
     if numerics == "portable":
         _check_cpu()
     pins, readers = _HELD[numerics]
-    held = all(os.environ.get(name) == value for name, value in pins.items())  # by this process, or its parent
+    already_set = all(os.environ.get(name) == value for name, value in pins.items())  # by this process, or its parent
     late = [name for name in readers if sys.modules.get(name) is not None]
-    if late and not held:
+    if late and not already_set:
         raise UserError(f"numerics: {numerics} was chosen after the import of {', '.join(late)}; {_MEND}")
     for name, value in {**_before, **pins}.items():
         _before.setdefault(name, os.environ.get(name))
@@ -88,44 +88,44 @@ def use(numerics: Numerics) -> None:
 
 
 def chosen() -> Numerics | None:
-    """What :func:`use` was last called with in this process; None where it was not."""
+    """The numerics of the last :func:`use` in this process; None without one."""
     return _chosen
 
 
 def check() -> None:
-    """A UserError where portable numerics were chosen, and an imported library uses other kernels.
+    """Raise a UserError if portable numerics were chosen and an imported library uses other kernels.
 
-    Where torch has been imported, its roots are held from here on: see :mod:`ict_core.process._kernels`.
+    Once torch has been imported, portable numerics take its roots from numpy: see :mod:`ict_core.process._kernels`.
     """
     if _chosen != "portable":
         release_roots()
         return
     if _imported("torch", "library") and _imported("torch", "compiler"):
         hold_roots()
-    other = {name: used for name, used in in_force().items() if used != _WANTED[name]}
-    if other:
-        told = ", ".join(f"{name} uses {used}, wanted {_WANTED[name]}" for name, used in other.items())
-        raise UserError(f"numerics: portable was chosen, and {told}; {_MEND}")
+    mismatched = {name: used for name, used in in_force().items() if used != _WANTED[name]}
+    if mismatched:
+        message = ", ".join(f"{name} uses {used}, wanted {_WANTED[name]}" for name, used in mismatched.items())
+        raise UserError(f"numerics: portable was chosen, and {message}; {_MEND}")
 
 
 def in_force() -> dict[str, str]:
-    """What each imported library says that it uses; one that is not imported, or does not tell, has no entry."""
+    """What each imported library says that it uses; one that is not imported, or does not say, has no entry."""
     return {name: used for name, tell in _TELL.items() if (used := tell()) is not None}
 
 
 @contextmanager
 def products() -> Iterator[None]:
-    """Around a training: portable matrix products are OpenBLAS's, deterministic numerics take torch's such algorithms.
+    """Context of a training: OpenBLAS's matrix products if portable, torch's deterministic algorithms if deterministic.
 
-    See `ict_core.process._kernels` of the first. RuntimeError, by torch: an operation has no deterministic algorithm.
+    For the products see `ict_core.process._kernels`. RuntimeError, by torch: an operation has no such algorithm.
     """
-    held: AbstractContextManager[None] = nullcontext()
+    context: AbstractContextManager[None] = nullcontext()
     if _chosen == "deterministic":
-        held = _deterministic_algorithms()
+        context = _deterministic_algorithms()
     elif _chosen == "portable":
-        importlib.import_module("numpy")  # which loads the library
-        held = held_products(_set_openblas_threads)
-    with held:
+        importlib.import_module("numpy")  # loads OpenBLAS
+        context = held_products(_set_openblas_threads)
+    with context:
         yield
 
 
@@ -143,7 +143,7 @@ def _deterministic_algorithms() -> Iterator[None]:
 
 
 def limit_vllm() -> None:
-    """Have vLLM load its library for AVX2 when it is imported: torch, which it asks for the CPU, answers otherwise."""
+    """If portable, have vLLM load its AVX2 library on import: torch, which it asks, then denies wider instructions."""
     if _chosen != "portable":
         return
     import torch
@@ -154,18 +154,18 @@ def limit_vllm() -> None:
 
 @cache
 def cpu_flags() -> tuple[str, ...]:
-    """The vector instructions that this CPU has, as the kernel names them; empty where there is no Linux to ask."""
+    """The vector instructions that this CPU has, as the kernel names them; empty without Linux."""
     return tuple(sorted(filter(_TELLING.search, cpu_facts("flags").split())))
 
 
 def cpu_facts(key: str) -> str:
-    """What the kernel says of the first CPU under a key; empty where there is no Linux to ask."""
+    """The kernel's value of a key for the first CPU; empty without Linux."""
     lines = proc_lines("/proc/cpuinfo")
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(key)), "")
 
 
 def proc_lines(path: str) -> list[str]:
-    """The lines of a file of the kernel; none where there is no such file."""
+    """The lines of one of the kernel's files; none if it cannot be read."""
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -182,7 +182,7 @@ def _check_cpu() -> None:
 
 
 def _imported(name: str, attribute: str) -> Any:
-    """A module whose import has come as far as this attribute; else None."""
+    """A module, if its import has come as far as this attribute; otherwise None."""
     module = sys.modules.get(name)
     return module if hasattr(module, attribute) else None
 
@@ -203,7 +203,7 @@ def _mkl() -> str | None:
 
 
 def _numpy() -> str | None:
-    """The widest set of instructions for which numpy has kernels and may use them."""
+    """The widest set of instructions for which numpy has kernels that it may use."""
     if _imported("numpy", "_core") is None:
         return None
     core: Any = importlib.import_module("numpy._core._multiarray_umath")

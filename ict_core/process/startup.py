@@ -1,4 +1,4 @@
-"""What imports and memory cost, and how a command saves of it: optional packages, garbage, metadata, page faults."""
+"""Makes imports and memory cheaper for a command: optional packages, garbage collection, metadata, page faults."""
 
 import ctypes
 import functools
@@ -7,18 +7,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_NEED = {"scipy": ("sklearn",)}  # what transformers imports, and cannot import without
+_NEED = {"scipy": ("sklearn",)}  # packages that transformers imports if present, and that need the key
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # from malloc.h
 
 
 @contextmanager
 def loading(*, without: tuple[str, ...] = ()) -> Iterator[None]:
-    """Around the imports of a heavy stage, and whatever else it makes to keep.
+    """Context of the imports of a heavy stage, and of whatever else it makes to keep.
 
-    Meanwhile no garbage is collected, and what is there at the end is left out of all later collections, the last one
-    at exit included: of the million objects that torch and transformers make next to none is garbage, and the collector
-    reads all of them again and again. transformers and TRL each read the file lists of all installed packages; the
-    second one is given what the first has found. The packages in `without`, and those that need them, count as not
+    Inside it no garbage is collected. Objects that exist at its end are left out of all later collections, the last one
+    at exit included: of the million objects that torch and transformers make almost none is garbage, and the collector
+    would read all of them again and again. transformers and TRL each read the file lists of all installed packages; the
+    second one gets what the first has found. The packages in `without`, and those that need them, count as not
     installed in this process from here on: TRL and transformers import every optional package that they find.
     """
     for package in without:
@@ -39,7 +39,7 @@ def loading(*, without: tuple[str, ...] = ()) -> Iterator[None]:
 
 
 def reuse_freed_memory() -> None:
-    """Keep freed memory in the process: serve large tensors from the heap and never trim it, where glibc is.
+    """Keep freed memory in the process: with glibc, serve large tensors from the heap and never trim it.
 
     A training step frees and takes the same hundreds of megabytes again and again: page faults were 12 % of its time.
     """

@@ -1,12 +1,11 @@
-"""A command as a child of this process: it ends with it, and a death is explained. Snakemake tries again (`retries`).
+"""Runs a command as a child that ends with this process, and explains its death. Snakemake tries again (`retries`).
 
-It may have GPUs of the node for itself. A lease is an exclusive ``flock`` on a file named after the device's UUID. The
-child inherits the locks' file descriptors, and the kernel frees the devices when the last process that did is gone,
-however it died.
+The command may have GPUs of the node for itself. A lease is an exclusive ``flock`` on a file named after the device's
+UUID. The child inherits the locks' file descriptors, and the kernel frees the devices when the last process that
+inherited them is gone, however it died.
 """
 
 import ctypes
-import fcntl
 import functools
 import os
 import random
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from ict_core.errors import UserError
 from ict_core.process.forkserver import FOLDER, MASK, Forked, fork
+from ict_core.process.job_log import try_lock
 
 LOCKS = "ICT_LOCKS"  # environment variable: the folder of the lock files
 INVENTORY = ("nvidia-smi", "--query-gpu=index,uuid", "--format=csv,noheader")
@@ -29,8 +29,8 @@ WAIT = (0.1, 0.4)  # seconds between two tries of a lease
 
 _ENDING = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 _PASSED = _ENDING | {signal.SIGUSR1, signal.SIGUSR2}
-_WAKING = {signal.SIGCHLD, signal.SIGIO}  # of a child's end, and of a forked one's
-_LOOK = 1.0  # seconds between two looks at the child; mostly its end wakes this process
+_WAKING = {signal.SIGCHLD, signal.SIGIO}  # sent at a child's end, and at a forked job's
+_LOOK = 1.0  # seconds between two checks of the child; usually its end wakes this process
 _SI_KERNEL = 0x80  # sent by the terminal, to the whole process group
 _PR_SET_PDEATHSIG = 1
 _MEMORY = (
@@ -38,7 +38,7 @@ _MEMORY = (
     "Snakemake's mem_mb), or let fewer jobs run at a time (--cores)"
 )
 _CRASH = "a fault of a library or of the machine, not of the configuration"
-_CAUSES = {  # of a death that nobody asked for
+_CAUSES = {  # of a death that nobody requested
     signal.SIGKILL: _MEMORY,
     signal.SIGBUS: f"a full disk or /dev/shm under a mapped file, or {_CRASH}",
     **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL), _CRASH),
@@ -46,29 +46,29 @@ _CAUSES = {  # of a death that nobody asked for
 
 
 def supervise(command: Sequence[str]) -> int:
-    """Run a command to its end; returns its exit status, 128 + n where signal n killed it, which a line explains.
+    """Run a command to its end and return its exit status: 128 + n if signal n killed it, which a line explains.
 
-    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are handed on. The child is killed when this process dies.
+    SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on. The child is killed when this process dies.
     """
     with _signals_held() as before:
         return _until_its_end(command, fork(command, os.environ) or _Started(command, before))
 
 
 def forked(command: Sequence[str]) -> int | None:
-    """The same where a server runs the command (:mod:`ict_core.process.forkserver`); None where none does."""
+    """The same for a command that a server runs (:mod:`ict_core.process.forkserver`); None if none does."""
     with _signals_held():
         job = fork(command, os.environ)
         return None if job is None else _until_its_end(command, job)
 
 
 def end_with_parent() -> None:
-    """Have the kernel kill this process when the one that started it is gone: a rank whose launcher was killed."""
+    """Have the kernel kill this process when its parent is gone, such as a rank whose launcher was killed."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @contextmanager
 def _signals_held() -> Iterator[set[int]]:
-    """Keep the signals for :func:`_until_its_end` to take one by one; yields those that were held before."""
+    """Block the signals, for :func:`_until_its_end` to take one by one; yields those that were blocked before."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED | _WAKING)
     try:
         yield before
@@ -77,33 +77,33 @@ def _signals_held() -> Iterator[set[int]]:
 
 
 def _until_its_end(command: Sequence[str], job: "Forked | _Started") -> int:
-    asked = False  # this process was told to end
+    requested = False  # this process was told to end
     while (ended := job.end()) is None:
-        told = signal.sigtimedwait(_PASSED | _WAKING, _LOOK)
-        if told is not None and told.si_signo in _PASSED:
-            asked |= told.si_signo in _ENDING
-            if told.si_code != _SI_KERNEL or isinstance(job, Forked):  # which is not of the terminal's group
-                job.signal(told.si_signo)
+        received = signal.sigtimedwait(_PASSED | _WAKING, _LOOK)
+        if received is not None and received.si_signo in _PASSED:
+            requested |= received.si_signo in _ENDING
+            if received.si_code != _SI_KERNEL or isinstance(job, Forked):  # a forked job is not in the terminal's group
+                job.signal(received.si_signo)
     status, peak_mib = ended
     if status >= 0:
         return status
-    by = signal.Signals(-status)
-    if asked or by not in _CAUSES:
-        how = f"was ended by {by.name}"
+    killer = signal.Signals(-status)
+    if requested or killer not in _CAUSES:
+        how = f"was ended by {killer.name}"
     else:
-        how = f"was killed by {by.name} ({_CAUSES[by]}; peak memory {peak_mib:.0f} MiB)"
+        how = f"was killed by {killer.name} ({_CAUSES[killer]}; peak memory {peak_mib:.0f} MiB)"
     print(f"{' '.join(command[:2])} {how}", file=sys.stderr, flush=True)
     return 128 - status
 
 
 class _Started:
-    """A command as a child of this process; see :class:`ict_core.process.forkserver.Forked`."""
+    """A command as a child of this process; its methods are those of :class:`ict_core.process.forkserver.Forked`."""
 
     def __init__(self, command: Sequence[str], mask: set[int]) -> None:
         self._process = subprocess.Popen(
             command,
             close_fds=False,  # leases are inherited
-            env={name: value for name, value in os.environ.items() if name != FOLDER},  # no server has it
+            env={name: value for name, value in os.environ.items() if name != FOLDER},  # the child asks no server
             preexec_fn=functools.partial(_become_child, os.getpid(), mask),
         )
 
@@ -120,14 +120,14 @@ class _Started:
 
 def _become_child(parent: int, mask: set[int]) -> None:
     end_with_parent()
-    if os.getppid() != parent:  # it died before
+    if os.getppid() != parent:  # the parent has died already
         os._exit(1)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU as ``nvidia-smi`` lists it: indices follow the PCI bus and are renumbered in a cgroup, UUIDs stay."""
+    """A GPU as ``nvidia-smi`` lists it: indices follow the PCI bus and change in a cgroup, UUIDs stay."""
 
     index: int
     uuid: str
@@ -136,7 +136,7 @@ class Gpu:
 def run_leased(count: int, command: Sequence[str]) -> int:
     """:func:`supervise` ``command`` with ``count`` GPUs of its own; waits for them. With 0, no GPU is visible to it.
 
-    UserError at once when the command is not to be found or so many GPUs can never be had.
+    UserError at once if ``count`` is negative, the command does not exist, or there are never so many GPUs.
     """
     if count < 0:
         raise UserError(f"--gpus {count}: a number of GPUs from 0 on")
@@ -162,28 +162,28 @@ def installed() -> list[Gpu]:
 
 
 def allowed(devices: Sequence[Gpu], mask: str | None) -> list[Gpu]:
-    """The devices that CUDA_VISIBLE_DEVICES leaves: all without one, none if it is empty or -1."""
+    """The devices that CUDA_VISIBLE_DEVICES (``mask``) allows: all if it is unset, none if it is empty or -1."""
     if mask is None:
         return list(devices)
     entries = [] if mask.strip() in ("", "-1") else [part.strip() for part in mask.split(",")]
     names = {str(device.index): device for device in devices} | {device.uuid: device for device in devices}
     for entry in entries:
         if entry not in names:
-            known = ", ".join(f"{device.index} ({device.uuid})" for device in devices) or "none"
-            raise UserError(f"{MASK}={mask}: {entry!r} is no GPU of this node; allowed: {known}")
+            choices = ", ".join(f"{device.index} ({device.uuid})" for device in devices) or "none"
+            raise UserError(f"{MASK}={mask}: {entry!r} is no GPU of this node; allowed: {choices}")
     return list(dict.fromkeys(names[entry] for entry in entries))
 
 
 def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
-    """``count`` of the devices, locked until this process, and all that inherit its locks, end.
+    """``count`` of the devices, locked until this process and all that inherit its locks have ended.
 
-    All or none: a try that finds too few free ones lets go of them before it waits, so that no two jobs wait for each
-    other. UserError where there are fewer than ``count``.
+    All or none: an attempt that finds too few free devices releases them before it waits, so that no two jobs wait for
+    each other. UserError if there are fewer than ``count`` devices.
     """
     if count > len(devices):
-        few = ", ".join(str(device.index) for device in devices) or "none"
-        raise UserError(f"--gpus {count}: only {len(devices)} may be used here ({few}; {MASK}={os.environ.get(MASK)})")
-    folder, said = lock_folder(), False
+        ids = ", ".join(str(device.index) for device in devices) or "none"
+        raise UserError(f"--gpus {count}: only {len(devices)} may be used here ({ids}; {MASK}={os.environ.get(MASK)})")
+    folder, announced = lock_folder(), False
     while True:
         held: dict[Gpu, int] = {}
         for device in devices:
@@ -196,14 +196,14 @@ def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
                 os.close(descriptor)
         if len(held) == count:
             return list(held)
-        if not said:
+        if not announced:
             print(f"waiting for {count} of the GPUs {[d.index for d in devices]}, leased in {folder}", file=sys.stderr)
-            said = True
+            announced = True
         time.sleep(random.uniform(*WAIT))
 
 
 def lock_folder() -> Path:
-    """Where the lock files lie: $ICT_LOCKS, or one folder a user. Not $TMPDIR, which differs between jobs of a node."""
+    """The folder of the lock files: $ICT_LOCKS, or one per user. Not $TMPDIR, which differs between jobs of a node."""
     folder = Path(os.environ.get(LOCKS) or f"/tmp/ict-locks-{os.getuid()}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -220,9 +220,7 @@ def _try(path: Path) -> int | None:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; name a folder for the GPUs' locks in {LOCKS}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None

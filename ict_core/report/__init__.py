@@ -1,1 +1,1 @@
-"""The pages of a study: an overview with the verdicts, everything on one page, and the manifests of the runs."""
+"""The pages of a study: an overview, everything on one page, the claims, the paper's figures, and token studies."""

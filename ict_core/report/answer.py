@@ -1,4 +1,4 @@
-"""What a study answers, in words and one small table: the first thing that its pages and the README show."""
+"""The answer of a study in words and one small table: the first thing that its pages and the README show."""
 
 from collections.abc import Mapping, Sequence
 from statistics import median
@@ -28,7 +28,7 @@ from ict_core.statistics.pairing import both_ways
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN, PASS_METRICS
 from ict_core.tables.table import NONE, percent, percent_interval, value_text
 
-_COMPARED = PASS_METRICS[-1]  # in which a method stands against the first baseline
+_COMPARED = PASS_METRICS[-1]  # the metric in which a method is compared with the first baseline
 
 
 def main_figure(settings: Settings) -> str:
@@ -44,15 +44,15 @@ def answer(
     validity: pd.DataFrame,
     averaged: Sequence[str],
 ) -> str:
-    """The answer as Markdown, from the ledger (`as_json`) and frames of `LEVELS`, `CONTRASTS`, `TUNING`, `VALIDITY`.
+    """The answer as Markdown, from the ledger (`as_json`) and frames `LEVELS`, `CONTRASTS`, `TUNING`, `VALIDITY`.
 
-    Whether the study can tell, where it declares gates; the first claim that it tests, or the count of a bench's
-    verdicts, in a sentence; then every variant's level on the average over the benchmarks `averaged` and what is known
-    of its difference from the first baseline, a table a model; a bench's controls have none.
+    It says whether the study can tell, if it declares gates. Next is the first claim that it tests, or the count of a
+    bench's verdicts. A table has a row per model and variant (none for a bench's controls): the level on the average
+    over the benchmarks `averaged`, the difference from the first baseline and its verdict. Remarks on rates come last.
     """
     reference, controls, rows = settings.baselines[0], bench_controls(settings), []
-    unfit = set(validity.loc[validity["outcome"] == FAILED, "model"])
-    gated = set(settings.validity.arms().values()) if settings.validity else set()
+    failed_models = set(validity.loc[validity["outcome"] == FAILED, "model"])
+    gate_arms = set(settings.validity.arms().values()) if settings.validity else set()
     pairs = both_ways(contrasts)
     level, contrast = (
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
@@ -64,12 +64,12 @@ def answer(
                 continue
             levels_of = [level[model, variant, metric] for metric in PASS_METRICS]
             intervals = [percent_interval(row["mean"], row["low"], row["high"]) for row in levels_of]
-            gain, low, high = (levels_of[-1][limit] for limit in GAIN)
+            gain, low, high = (level[model, variant, _COMPARED][limit] for limit in GAIN)
             difference, verdict = NONE, NONE
-            if found := contrast.get((model, variant, _COMPARED)):
-                difference = percent_interval(found["difference"], found["low"], found["high"], signed=True)
-                testable = model not in unfit or variant in gated
-                verdict = in_words(found, settings.margin) if testable else NOT_TESTABLE
+            if entry := contrast.get((model, variant, _COMPARED)):
+                difference = percent_interval(entry["difference"], entry["low"], entry["high"], signed=True)
+                testable = model not in failed_models or variant in gate_arms
+                verdict = in_words(entry, settings.margin) if testable else NOT_TESTABLE
             rows.append(
                 [model, f"`{variant}`", *intervals, percent_interval(gain, low, high, signed=True), difference, verdict]
             )
@@ -89,7 +89,7 @@ def answer(
 
 
 def can_tell(validity: pd.DataFrame) -> list[str]:
-    """Whether the study can tell, in a sentence, and its gates as a table; nothing of a study that declares none."""
+    """A sentence on whether the study can tell, and a table of its gates; an empty list if it declares none."""
     if validity.empty:
         return []
     gates = validity[validity["outcome"].isin([PASSED, FAILED, NOT_MEASURED])].to_dict("records")
@@ -118,21 +118,21 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
 
 
 def _of_rates(tuning: pd.DataFrame) -> list[str]:
-    said: dict[str, list[str]] = {}
+    arms_by_remark: dict[str, list[str]] = {}
     for (model, variant), remark in remarks(tuning).items():
         if remark:
-            said.setdefault(remark, []).append(f"`{variant}` ({model})")
-    text = "; ".join(f"{remark}: {', '.join(arms)}" for remark, arms in said.items())
+            arms_by_remark.setdefault(remark, []).append(f"`{variant}` ({model})")
+    text = "; ".join(f"{remark}: {', '.join(arms)}" for remark, arms in arms_by_remark.items())
     return [f"Own learning rates: {text}.\n"] if text else []
 
 
 def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) -> list[str]:
-    """How many rules of a bench are found better and worse than the baseline, and how many than their controls.
-
-    Beside each count stands the gain that would have been found.
-    """
+    """The numbers of rules found better and worse than the baseline and than controls, with the detectable gains."""
     text = []
-    for family, of in ((OVER_BASELINE, f"rules against `{reference}`"), (OVER_CONTROLS, "comparisons with a control")):
+    for family, noun in (
+        (OVER_BASELINE, f"rules against `{reference}`"),
+        (OVER_CONTROLS, "comparisons with a control"),
+    ):
         tested = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
         better = [claim["id"] for claim in tested if claim["verdict"] == SUPPORTED]
         worse = [c for c in tested if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
@@ -140,7 +140,7 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
         rules = dict.fromkeys(f"`{claim.split('-over-')[0]}`" for claim in better)
         names = f" ({', '.join(rules)})" if better else ""
         text.append(
-            f"**{len(tested)} {of}: {len(better)} found better{names}, {len(worse)} found worse"
+            f"**{len(tested)} {noun}: {len(better)} found better{names}, {len(worse)} found worse"
             f"{f', {gated} {NOT_TESTABLE}' if gated else ''}.**"
         )
         smallest = sorted(claim["detectable"] for claim in tested if claim["detectable"] is not None)
@@ -154,8 +154,8 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
 
 
 def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    of_the_ledger = (claim for claim in claims if claim["family"] not in (OVER_BASELINE, OVER_CONTROLS))
-    claim = next((claim for claim in of_the_ledger if claim["seeds"]), None)
+    ledger_claims = (claim for claim in claims if claim["family"] not in (OVER_BASELINE, OVER_CONTROLS))
+    claim = next((claim for claim in ledger_claims if claim["seeds"]), None)
     if claim is None:
         return []
     paper, unit = f"; the paper has {claim['paper']}" if claim["paper"] else "", " points" * (claim["unit"] == "share")
@@ -163,7 +163,7 @@ def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
-    """What is known of a difference, a row of `CONTRASTS`: a loss, no difference and no evidence read apart."""
+    """A difference, a row of `CONTRASTS`, in words that tell apart a loss, no difference and no evidence."""
     verdict, size = contrast["verdict"], percent(abs(contrast["difference"]))
     if verdict in (BETTER, WORSE):
         return f"{verdict}, {size} points, found"

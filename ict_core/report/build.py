@@ -44,9 +44,9 @@ def overview(
     manifest: Mapping[str, Any],
     answered: str,
 ) -> str:
-    """The first page as Markdown: what the study answers, its verdicts, and what was run.
+    """The first page as Markdown: the study's answer, its verdicts, and what was run.
 
-    From the ledger, a frame of `records.COMPUTE`, the study's manifest, and its :func:`answer`.
+    Made from the ledger, a frame `records.COMPUTE`, the study's manifest, and its :func:`answer`.
     """
     main = main_figure(settings)
     figure, figure_file = FIGURES[main], StudyFiles(Path()).figure(main, "png").as_posix()
@@ -75,28 +75,28 @@ def overview(
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
     config = settings.whole
     trained = compute[compute["stage"] == "train"]
-    tuned = trained["seed"].isin((config.get("tuning") or {}).get("seeds", []))
-    shared = trained["variant"].map(lambda variant: rate_of(variant)[1] is not None) & ~tuned
-    apart = (
-        f" ({tuned.sum()} of them to choose learning rates by, {shared.sum()} at the rate that all share)"
-        if tuned.any()
+    is_tuning = trained["seed"].isin((config.get("tuning") or {}).get("seeds", []))
+    at_shared_rate = trained["variant"].map(lambda variant: rate_of(variant)[1] is not None) & ~is_tuning
+    counts_text = (
+        f" ({is_tuning.sum()} of them to choose learning rates by, {at_shared_rate.sum()} at the rate that all share)"
+        if is_tuning.any()
         else ""
     )
     blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in config["grid"]]
-    fewer = (config.get("tuning") or {}).get("steps")
-    own = [str(m["batch"]["steps"]) for m in config["methods"].values() if m.get("batch")]
-    other = f" ({fewer} where they choose a rate)" if fewer else ""
-    other += f" ({', '.join(dict.fromkeys(own))} by a batch of their own)" if own else ""
+    tuning_steps = (config.get("tuning") or {}).get("steps")
+    batch_steps = [str(m["batch"]["steps"]) for m in config["methods"].values() if m.get("batch")]
+    steps_text = f" ({tuning_steps} where they choose a rate)" if tuning_steps else ""
+    steps_text += f" ({', '.join(dict.fromkeys(batch_steps))} by a batch of their own)" if batch_steps else ""
     samples = config["evaluation"].get("samples_of") or {}
-    more = f" ({', '.join(f'{number} of {name}' for name, number in samples.items())})" * bool(samples)
+    extra = f" ({', '.join(f'{number} of {name}' for name, number in samples.items())})" * bool(samples)
     sets = ", ".join(f"{b['name']} ({b['problems']}, for {b['mirrors']})" for b in config["benchmarks"])
     commits = ", ".join((source["commit"] or "no commit")[:12] for source in manifest["sources"])
     mixed = mixture_note(manifest)
     lines = [
         markdown_table(["models", "methods", "seeds"], blocks),
-        f"{len(trained)} training runs{apart} of {config['training']['steps']} optimiser steps{other} on "
+        f"{len(trained)} training runs{counts_text} of {config['training']['steps']} optimiser steps{steps_text} on "
         f"{trained['tokens'].sum():,} generated tokens; each base model and each run but those that choose rates "
-        f"answered {len(settings.mirrors)} benchmarks with {config['evaluation']['samples']} samples a problem{more}: "
+        f"answered {len(settings.mirrors)} benchmarks with {config['evaluation']['samples']} samples a problem{extra}: "
         f"{sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
         f"**{mixed}**\n" if mixed else "",
@@ -105,7 +105,7 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
 
 
 def _arms(settings: Settings) -> str:
-    """What every two compared trainings differ in: the proof that a declared factor is the only one."""
+    """The keys in which compared trainings differ: the proof that a declared factor is the only difference."""
     rows = []
     for variant, arm in settings.arms.items():
         changes = "; ".join(f"{key}: {words(old)} → {words(new)}" for key, old, new in arm.different)
@@ -121,14 +121,14 @@ def _arms(settings: Settings) -> str:
 
 
 def _trust(settings: Settings) -> str:
-    """How often the intervals and tests shown keep their word at about this study's size, as the calibration found."""
+    """How often the intervals and tests keep their nominal rates at about this study's size, from the calibration."""
     seeds = min(len(block["seeds"]) for block in settings.whole["grid"])
     rows = nearest([benchmark["problems"] for benchmark in settings.whole["benchmarks"]], seeds)
     if rows.empty:
         return (
             "No calibration was made at a size as small as this study's: its intervals and tests are untested there.\n"
         )
-    where = f"{rows['size'].iloc[0]}, {rows['seeds'].iloc[0]} seeds"
+    size = f"{rows['size'].iloc[0]}, {rows['seeds'].iloc[0]} seeds"
     rows = rows[rows["role"].isin(["primary", "second view"])].sort_values(["role", "quantity"], kind="stable")
     rows = rows.assign(
         nominal=(100 * rows["nominal"]).map("{:.0f}".format),
@@ -138,7 +138,7 @@ def _trust(settings: Settings) -> str:
     lines = rows[["quantity", "method", "truth", "nominal", "rate", "verdict"]].itertuples(index=False)
     return (
         "### How often they keep their word\n\nMeasured by simulation at the calibrated size nearest to this study's "
-        f"({where}); percent. A nominal 95 % interval keeps its word from 92 to 98, a nominal 5 % test up to 6.\n\n"
+        f"({size}); percent. A nominal 95 % interval keeps its word from 92 to 98, a nominal 5 % test up to 6.\n\n"
         + markdown_table(["of", "method", "for", "nominal", "measured", "keeps its word"], lines, "lllrrl")
     )
 
@@ -173,32 +173,29 @@ def _assumed(settings: Settings) -> str:
 
 
 def write_report(stored: Path, results: Path) -> None:
-    """Write `report.md`, `answer.md` and `overview.html` of the stored files and of the other stages' results.
-
-    A UserError names a file that is missing.
-    """
+    """Write `report.md`, `answer.md`, `overview.html` from the other stages' files; a UserError names a missing one."""
     study, files = Stored(stored, results), StudyFiles(results)
     settings = study.settings
     manifest = read_manifest(StudyFiles(stored).manifest)
     claims = stored_claims(files.claims, "run the stage that writes it")["claims"]
     levels, contrasts, validity = (study.frame(name) for name in ("levels", "contrasts", "validity"))
-    answered = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
-    first = overview(settings, claims, study.frame("compute"), manifest, answered)
+    answer_text = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
+    first_page = overview(settings, claims, study.frame("compute"), manifest, answer_text)
     all_claims = _text(files.claims_text)
     tables = {table.title: _text(files.table(name, "md")) for name, table in TABLES.items()}
     main = files.figure(main_figure(settings), "png")
     images = {main.relative_to(results).as_posix(): _bytes(main)}
     faults = run_notes(study.frame("log"))
-    first += f"\n## Trainings that went wrong\n\n{faults or 'None, by the rules of thumb of `ict status`.'}\n"
-    more = [folded("Every claim", all_claims), *(folded(title, text) for title, text in tables.items())]
-    write_text(files.overview, page(settings.name, "\n".join([first, "## Claims and tables\n", *more]), images))
-    write_text(files.answer, f"{answered}\n{study.note}\n")
-    parts = [first, all_claims.replace("# Claims", "## Claims", 1)]
+    first_page += f"\n## Trainings that went wrong\n\n{faults or 'None, by the rules of thumb of `ict status`.'}\n"
+    folds = [folded("Every claim", all_claims), *(folded(title, text) for title, text in tables.items())]
+    write_text(files.overview, page(settings.name, "\n".join([first_page, "## Claims and tables\n", *folds]), images))
+    write_text(files.answer, f"{answer_text}\n{study.note}\n")
+    parts = [first_page, all_claims.replace("# Claims", "## Claims", 1)]
     parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
     for name, figure in figures_of(settings.whole).items():
         image = files.figure(name, "png")
-        shown = f"{figure.caption}\n\n![{figure.title}]({image.relative_to(results)})"
-        parts.append(f"## {figure.title}\n\n{sentence_of(image) or shown}\n")
+        drawing = f"{figure.caption}\n\n![{figure.title}]({image.relative_to(results)})"
+        parts.append(f"## {figure.title}\n\n{sentence_of(image) or drawing}\n")
     folder = files.paper.relative_to(results)
     page_of_paper = _text(files.paper_page).replace("\n## ", "\n### ").replace("](figure-", f"]({folder}/figure-")
     parts.append(page_of_paper.replace(f"# {settings.name}: the", "## The", 1))

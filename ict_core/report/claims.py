@@ -1,4 +1,4 @@
-"""The ledger's page: every claim, the paper's figure, this study's, the verdict."""
+"""The ledger's page: every claim with the paper's figure, this study's, and the verdict."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ _SPACE = "\N{NO-BREAK SPACE}"
 
 
 def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], margin: float, power: float) -> str:
-    """The page as Markdown, of the ledger as `as_json` gives it; the smallest difference of interest is a share."""
+    """The page as Markdown, from the ledger (`as_json`); `margin`, the smallest difference of interest, is a share."""
     rows = [
         (
             f"**{claim['statement']}** {claim['source'][0].upper() + claim['source'][1:]}. *Test:* {claim['test']}.",
@@ -31,10 +31,10 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
         for claim in claims
         if claim["verdict"] != NOT_TESTED
     ]
-    absent = [
+    untested = [
         (claim["statement"], claim["test"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED
     ]
-    rest = folded(f"{len(absent)} not tested in this study", markdown_table(("claim", "test", "why not"), absent))
+    rest = folded(f"{len(untested)} not tested in this study", markdown_table(("claim", "test", "why not"), untested))
     gated = sum(claim["verdict"] == NOT_TESTABLE for claim in claims)
     guard = f"{gated} claims are `{NOT_TESTABLE}`: gates of the study's validity failed, as the table of it shows.\n"
     tested = sum(1 for claim in claims if claim["seeds"])
@@ -58,32 +58,32 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             "parentheses, to find an effect as large as was seen.\n",
             *([guard] if gated else []),
             markdown_table(heads, rows, "llllrrrrl"),
-            rest if absent else "",
+            rest if untested else "",
             *_at_shared_rate(claims),
         ]
     )
 
 
 def _at_shared_rate(claims: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What the claims on scores come to at one learning rate for all, those with another verdict first."""
-    both = [claim for claim in claims if claim.get("at_shared_rate")]
-    both.sort(key=lambda claim: claim["verdict"] == claim["at_shared_rate"]["verdict"])
-    if not both:
+    """The claims on scores tested at one learning rate for all; claims with another verdict then come first."""
+    retested = [claim for claim in claims if claim.get("at_shared_rate")]
+    retested.sort(key=lambda claim: claim["verdict"] == claim["at_shared_rate"]["verdict"])
+    if not retested:
         return []
-    other = sum(claim["verdict"] != claim["at_shared_rate"]["verdict"] for claim in both)
+    changed = sum(claim["verdict"] != claim["at_shared_rate"]["verdict"] for claim in retested)
     rows = [
         (
             claim["statement"],
-            *(text for seen in (claim, claim["at_shared_rate"]) for text in (estimate_text(seen), seen["verdict"])),
+            *(text for entry in (claim, claim["at_shared_rate"]) for text in (estimate_text(entry), entry["verdict"])),
         )
-        for claim in both
+        for claim in retested
     ]
     heads = ("claim", "own rates", "verdict", "shared rate", "verdict there")
     return [
         "## The same claims at one learning rate for all\n",
         "Above, every method trains at the learning rate that suits it best, chosen with the same budget for each. "
-        f"Here all train at the recipe's. {other} of {len(both)} claims on scores have another verdict then"
-        f"{'; they stand first' if other else ''}.\n",
+        f"Here all train at the recipe's. {changed} of {len(retested)} claims on scores have another verdict then"
+        f"{'; they stand first' if changed else ''}.\n",
         markdown_table(heads, rows, "lrlrl"),
     ]
 
@@ -94,23 +94,23 @@ def claims_beside(
     others: Mapping[str, Sequence[Mapping[str, Any]]],
     kinds: Mapping[str, str],
 ) -> str:
-    """What stored studies say of the claims that this one tests, as Markdown; empty where it names none.
+    """The verdicts of stored studies on the claims that this one tests, as Markdown; empty where it names none.
 
-    `kinds` says of each what it is of, in a few words, or nothing.
+    `kinds` has what each stored study is about, in a few words, or an empty text.
     """
     if not others:
         return ""
     tested = [claim for claim in claims if claim["seeds"]]
-    by_id = {name: {claim["id"]: claim for claim in of_study if claim["seeds"]} for name, of_study in others.items()}
+    by_id = {name: {claim["id"]: claim for claim in entries if claim["seeds"]} for name, entries in others.items()}
     rows, counts = [], []
     for claim in tested:
         row = [claim["statement"], estimate_text(claim), claim["verdict"]]
-        for found in by_id.values():
-            other = found.get(claim["id"])
-            row += [estimate_text(other), other["verdict"]] if other else [NONE, "not tested"]
+        for ledger in by_id.values():
+            match = ledger.get(claim["id"])
+            row += [estimate_text(match), match["verdict"]] if match else [NONE, "not tested"]
         rows.append(row)
-    for name, found in by_id.items():
-        pairs = [(claim["verdict"], found[claim["id"]]["verdict"]) for claim in tested if claim["id"] in found]
+    for name, ledger in by_id.items():
+        pairs = [(claim["verdict"], ledger[claim["id"]]["verdict"]) for claim in tested if claim["id"] in ledger]
         same, opposite = sum(a == b for a, b in pairs), sum({a, b} == {SUPPORTED, CONTRADICTED} for a, b in pairs)
         kind = f" ({kinds[name]})" if kinds.get(name) else ""
         counts.append(f"`{name}`{kind}: {same} of {len(pairs)} verdicts are the same, {opposite} the opposite")
@@ -127,14 +127,14 @@ def claims_beside(
 def stored_claims(file: Path, remedy: str) -> dict[str, Any]:
     """A study's ledger of claims with its name and note; UserError with the remedy where there is no such file."""
     try:
-        whole: dict[str, Any] = json.loads(file.read_bytes())
+        content: dict[str, Any] = json.loads(file.read_bytes())
     except FileNotFoundError as error:
         raise UserError(f"{file}: no such file; {remedy}") from error
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{file}: not JSON ({error})", file) from None
-    if not isinstance(whole, dict):
+    if not isinstance(content, dict):
         raise Damaged(f"{file}: not what `ict claims` wrote", file)
-    return whole
+    return content
 
 
 def estimate_text(claim: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ _AT_SHARED_RATE = ("estimate", "low", "high", "p_adjusted", "unit", "verdict")
 
 
 def write_claims(stored: Path, results: Path, claims: Path) -> None:
-    """Test every claim of the ledger `claims` on what was measured (`stored`) and its statistics, in `results`.
+    """Test every claim of the ledger `claims` on the frames in `stored` and `results`; write the verdicts to `results`.
 
     Where the study tunes the learning rates, claims on scores are tested a second time, at the rate that all share.
     """
@@ -32,25 +32,25 @@ def write_claims(stored: Path, results: Path, claims: Path) -> None:
     runs = study.frame(f"{SHARED_RATE}runs")
     if len(runs):
         shared = replace(frames, runs=runs)
-        of_scores = [claim for claim in ledger_claims if not isinstance(claim.test, Measure)]
-        other = {entry["id"]: entry for entry in as_json(ledger(of_scores, shared, settings.margin, settings.power))}
+        retested = [claim for claim in ledger_claims if not isinstance(claim.test, Measure)]
+        by_id = {entry["id"]: entry for entry in as_json(ledger(retested, shared, settings.margin, settings.power))}
         for entry in tested:
-            seen = other.get(entry["id"], {})
-            entry["at_shared_rate"] = {key: seen[key] for key in _AT_SHARED_RATE} if seen.get("seeds") else None
+            match = by_id.get(entry["id"], {})
+            entry["at_shared_rate"] = {key: match[key] for key in _AT_SHARED_RATE} if match.get("seeds") else None
     others = {}
     for name in settings.whole.get("beside", []):
         remedy = f"`make reference STUDY={name}`, or take it out of `beside`"
         others[name] = stored_claims(StudyFiles(REPOSITORY / stored_folder(name)).claims, remedy)
-    kinds = {name: _kind(name, other) for name, other in others.items()}
+    kinds = {name: _kind(name, page) for name, page in others.items()}
     text = claims_page(settings.name, study.note, tested, settings.margin, settings.power)
-    text += claims_beside(settings.name, tested, {name: other["claims"] for name, other in others.items()}, kinds)
+    text += claims_beside(settings.name, tested, {name: page["claims"] for name, page in others.items()}, kinds)
     files = StudyFiles(results)
     write_text(files.claims_text, text)
     write_json(files.claims, {"study": settings.name, "note": settings.note, "claims": tested})
 
 
 def _kind(name: str, page: Mapping[str, Any]) -> str:
-    """What a stored study is of, where that is not models that it made itself; else empty."""
+    """What a stored study is about, in words; empty for trainings of models that it pretrained itself."""
     if page.get("unit") == "prompt":
         return "an untrained model's tokens, by prompts"
     return Stored(REPOSITORY / stored_folder(name)).settings.real_models

@@ -11,13 +11,13 @@ from ict_core.errors import UserError
 from ict_core.store.files import write_text
 
 STORED, RESULTS = "ICT_STORED", "ICT_RESULTS"  # the environment variables by which a notebook finds its study
-SECONDS = 600  # that one cell may take
+SECONDS = 600  # the most that one cell may take
 
 
 def execute(notebook: Path, stored: Path, results: Path) -> None:
     """Execute a notebook in its own folder and write it with its outputs into `results`.
 
-    It reads the folders of the study's stored files and of its results from the variables `STORED` and `RESULTS`.
+    The notebook reads the folders of the study's stored files and results from the variables `STORED` and `RESULTS`.
 
     Raises:
         UserError: there is no notebook, or a cell failed; the message has its last line.

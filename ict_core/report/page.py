@@ -1,4 +1,4 @@
-"""A page as HTML: one style, tables that a telephone shows whole, and what the marks in them mean."""
+"""A page as HTML: one style, tables that a telephone shows in full, and the meaning of their marks."""
 
 import re
 from base64 import b64encode
@@ -15,7 +15,7 @@ MARKS = (
     "seed. ↑ is better, ↓ worse, ≈ equivalent: two one-sided tests (TOST) place the difference within the margin. "
     "`not testable here`: a gate of the study's validity failed, so no verdict counts. — stands where nothing is.\n"
 )
-"""What tables and the answer show without words."""
+"""The meaning of the marks in the tables and the answer."""
 
 STYLE = """\
 body{margin:1.5rem auto;padding:0 1.25rem;max-width:78rem;color:#1b1b1b;background:#fff;\
@@ -39,7 +39,7 @@ img{max-width:100%}summary{cursor:pointer;font-weight:600;margin:.75rem 0}
 
 
 def folded(summary: str, markdown: str) -> str:
-    """A part of a page of which only the summary is seen until a reader opens it."""
+    """A part of a page that shows only its summary until a reader opens it."""
     return f"<details><summary>{summary}</summary>\n\n{markdown.rstrip()}\n\n</details>\n"
 
 
@@ -51,8 +51,8 @@ _FOLD_END = "<p>&lt;/details&gt;</p>"
 def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyType({})) -> str:
     """The text as HTML with its style inside. HTML, links and images in the text are shown, not interpreted.
 
-    But for what :func:`folded` wrote, and these images (PNG), by the path under which the text shows them, alone in a
-    paragraph.
+    Exceptions are the parts that :func:`folded` wrote, and `images`: path -> PNG of an image that is alone in a
+    paragraph of the text.
     """
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.disable(["autolink", "image", "link", "reference"]).parse(markdown)
@@ -60,7 +60,7 @@ def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyTy
     text = parser.renderer.render(tokens, parser.options, {})
     text = _FOLD.sub(r"<details><summary>\1</summary>", text).replace(_FOLD_END, "</details>")
     for name, content in images.items():
-        source = f"data:image/png;base64,{b64encode(content).decode()}"  # which holds nothing that a pattern reads
+        source = f"data:image/png;base64,{b64encode(content).decode()}"  # nothing in base64 is special to a pattern
         reference = re.compile(rf"<p>!\[([^\]<]*)\]\({re.escape(name)}\)</p>")
         text = reference.sub(rf'<p><img alt="\1" src="{source}"></p>', text)
     meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
@@ -69,9 +69,9 @@ def page(title: str, markdown: str, images: Mapping[str, bytes] = MappingProxyTy
 
 
 def _name_cells(tokens: Sequence[Token]) -> None:
-    """Give each cell of a table its column's heading, which stands above it where the window is narrow.
+    """Give each cell of a table its column's heading, which is shown above it where the window is narrow.
 
-    A table of many columns is set in smaller print, so that a wide window shows it whole.
+    A table of many columns is set in smaller print, so that a wide window shows all of it.
     """
     heads: list[str] = []
     column, table = 0, Token("table_open", "table", 1)

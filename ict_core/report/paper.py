@@ -1,8 +1,8 @@
-"""The ICT paper's figures under the paper's own numbers, from a study's stored results, and where its tables are.
+"""The ICT paper's figures, by the paper's numbers, from a study's stored results, and where to find its tables.
 
-What each shows is told by third parties, as the pictures themselves are not at hand; where the paper gives figures
-(configs/paper.yaml) they stand beside the study's in the table `paper`. A study that lacks arms shows the others and
-names what is missing.
+What each figure shows is known from third parties, as the pictures are not at hand. Numbers that the paper gives
+(configs/paper.yaml) are beside the study's in the table `paper`. For a study that lacks arms the others are drawn, and
+the missing ones are named.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from ict_core.tables.paper import Paper
 
 
 class PaperFigure(NamedTuple):
-    """A figure of the paper: what it shows, its arms, and the module of `figures` that draws it of these frames."""
+    """A figure of the paper: what it shows, its arms, and the module of `figures` that draws it from these frames."""
 
     shows: str
     arms: tuple[str, ...]
@@ -37,7 +37,7 @@ PAPER_FIGURES = {
     "4": PaperFigure("tokens of high to tokens of low entropy among the kept ones", ("ict-10",), *_SPLIT),
     "A.4.1": PaperFigure("sorted scores with their elbow", ("ict-10",), *_ELBOW),
 }
-"""By the paper's numbers."""
+"""The paper's number of a figure -> the figure."""
 _NONE = "The study has none of the figure's methods."
 _TABLES = """\
 ## Tables
@@ -48,10 +48,10 @@ those of the score and the warm-up are in `ablations`. The table `paper` has the
 
 
 def paper_figures(stored: Path, results: Path, paper: Paper) -> None:
-    """Draw every figure of the paper that the study has arms for, and write a page of all of them."""
+    """Draw every figure of the paper with the arms that the study has, and write a page of all of them."""
     study, files = Stored(stored, results), StudyFiles(results)
     settings = study.settings
-    ran = {BASE, *settings.variants}
+    run_arms = {BASE, *settings.variants}
     parts = [
         f"# {settings.name}: the paper's figures and tables, by its numbers\n",
         f"**{study.note}**\n",
@@ -59,11 +59,11 @@ def paper_figures(stored: Path, results: Path, paper: Paper) -> None:
         "of the method.\n",
     ]
     for number, figure in PAPER_FIGURES.items():
-        arms = [arm for arm in figure.arms if arm in ran]
-        made = drawn(figure.module, study, figure.frames, variants=arms) if arms else sentence(_NONE)
+        arms = [arm for arm in figure.arms if arm in run_arms]
+        drawing = drawn(figure.module, study, figure.frames, variants=arms) if arms else sentence(_NONE)
         stem = f"figure-{number.lower().replace('.', '-')}"
-        write(made, stem, files.paper, settings.note)
+        write(drawing, stem, files.paper, settings.note)
         parts.append(f"## Figure {number}: {figure.shows}\n\n![Figure {number}]({stem}.png)\n")
-        if missing := [f"`{arm}`" for arm in figure.arms if arm not in ran]:
+        if missing := [f"`{arm}`" for arm in figure.arms if arm not in run_arms]:
             parts.append(f"Without {', '.join(missing)}: not run in this study.\n")
     write_text(files.paper_page, "\n".join([*parts, _TABLES]))

@@ -1,4 +1,4 @@
-"""What another grader makes of a study's stored completions: whose verdict flipped, and the study's files under it."""
+"""Stored completions under another grader: the verdicts that flipped, and the study's files with the new grades."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ _UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the fra
 NOTE = "Its answers were graded anew, after it was run."
 _ANSWER = ["benchmark", "problem", "sample"]
 _NUMBER = re.compile(r"[-+]?[0-9.,/]*")
-_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the begin of one
+_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the start of one
 
 
 def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +42,7 @@ def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.Da
 def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
     """One cell's pass@1 by benchmark under two graders, from ``records.GRADES`` of the same completions.
 
-    Shares, over the problems with a graded sample (NaN without any).
+    Values are shares over the problems with a graded sample (NaN without any).
     """
     numbers = {
         "samples": new.groupby("benchmark", sort=False).size(),
@@ -56,21 +56,21 @@ def changes(old: pd.DataFrame, new: pd.DataFrame) -> pd.DataFrame:
 
 def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
     counts = count_grades(grades)
-    known = counts[counts["n"] > 0]
-    values = pd.Series(pass_at_k(known["n"], known["correct"], 1), index=known.index)
-    return values.groupby(known["benchmark"], sort=False).mean()
+    graded = counts[counts["n"] > 0]
+    values = pd.Series(pass_at_k(graded["n"], graded["correct"], 1), index=graded.index)
+    return values.groupby(graded["benchmark"], sort=False).mean()
 
 
 def regrade(study: Study, results: Path, out: Path, stored: bool) -> None:
-    """Compare the grades in ``out``, of cells graded anew, with the study's own: writes ``flips`` and ``changes``.
+    """Compare the grades in ``out``, of cells graded anew, with the study's own, and write ``flips`` and ``changes``.
 
-    Where ``stored``, also all that the evidence is made from, with the new scores, which takes every cell graded anew
-    and the study collected. What is shown of these files says so (:data:`NOTE`).
+    With ``stored`` also write all files that the evidence is made from, with the new scores. This needs new grades of
+    every cell, and the study collected. The study's note then says that it was graded anew (:data:`NOTE`).
     """
     before, after = StudyFiles(results), StudyFiles(out)
     problems = records.read_frame(before.eval_problems, records.PROBLEMS)
     grades = {cell: [files.cell(cell.folder).grades for files in (before, after)] for cell in study.evaluated_cells()}
-    cells = [cell for cell, both in grades.items() if all(file.exists() for file in both)]
+    cells = [cell for cell, pair in grades.items() if all(file.exists() for file in pair)]
     if not cells:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
     flipped, changed = [], []
@@ -103,7 +103,7 @@ def _bring_over(study: Study, before: StudyFiles, after: StudyFiles) -> None:
 
 
 def for_csv(value: object) -> object:
-    """A value for a spreadsheet: texts are printable, and behind an apostrophe where they would be formulas."""
+    """A value for a spreadsheet: texts are printable, with an apostrophe in front where they would be formulas."""
     if not isinstance(value, str):
         return value
     formula = value.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(value)

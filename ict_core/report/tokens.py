@@ -29,7 +29,7 @@ from ict_core.tables.write import write as write_table
 
 
 class Figure(NamedTuple):
-    """A figure of the page: the module that draws it of these frames, and what is said of it."""
+    """A figure of the page: the module that draws it from these frames, its title and its caption."""
 
     module: ModuleType
     frames: tuple[str, ...]
@@ -56,13 +56,12 @@ _FIGURES = {
     ),
 }
 
-
 OTHER_FIGURES = _FIGURES | {"readings": Figure(readings, (), "Every reading of the paper", readings.CAPTION)}
-"""Those that no report of trainings has, by their files' stems."""
+"""Figures that no report of trainings has, by the stems of their files."""
 
 
 def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
-    """Write tables, figures, claims and the page of a token study whose frames lie in the folder `stored`."""
+    """Write tables, figures, claims and the page of a token study whose frames are in the folder `stored`."""
     study, files = Stored(stored, stored), StudyFiles(results)
     name, quantities = study.settings.name, study.frame("quantities")
     texts = records.read_frame(StudyFiles(stored).token_texts, records.TOKEN_TEXTS)
@@ -79,8 +78,8 @@ def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
     figures, images = [], {}
     for stem, figure in _FIGURES.items():
         with rc_context(RC):
-            drawn = figure.module.draw(*map(study.frame, figure.frames), rules)
-        write_figure(drawn, stem, files.figures, note)
+            drawing = figure.module.draw(*map(study.frame, figure.frames), rules)
+        write_figure(drawing, stem, files.figures, note)
         image = files.figure(stem, "png")
         place = image.relative_to(results).as_posix()
         images[place] = image.read_bytes()
@@ -106,20 +105,23 @@ def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
 
 
 def _scope(manifest: Mapping[str, Any]) -> str:
-    parts = [f"{model}: {of['tokens']:,} tokens of {of['prompts']} prompts" for model, of in manifest["models"].items()]
+    parts = [
+        f"{model}: {content['tokens']:,} tokens of {content['prompts']} prompts"
+        for model, content in manifest["models"].items()
+    ]
     return f"It speaks for this one base model of each kind ({'; '.join(parts)})."
 
 
 def _claims(quantities: pd.DataFrame, claims: Path, settings: Settings) -> list[dict[str, Any]]:
-    """The ledger's entries on measures as a study has them, tested on one value a prompt."""
+    """The ledger's entries on measures, like those of a study, tested on one value per prompt."""
     runs = pd.DataFrame(columns=list(STATISTICS["runs"]))
-    of_tokens = [claim for claim in read_claims(claims) if isinstance(claim.test, Measure)]
-    named = quantities.assign(quantity=quantities["quantity"].replace(_NAMES))
-    frames = LedgerFrames(runs, named.dropna(subset="value"), {})
-    return as_json(ledger(of_tokens, frames, settings.margin, settings.power))
+    token_claims = [claim for claim in read_claims(claims) if isinstance(claim.test, Measure)]
+    renamed = quantities.assign(quantity=quantities["quantity"].replace(_NAMES))
+    frames = LedgerFrames(runs, renamed.dropna(subset="value"), {})
+    return as_json(ledger(token_claims, frames, settings.margin, settings.power))
 
 
-_NAMES = {"probability": "probability_of_kept", "high_h1_share": "high_entropy_share_of_kept"}  # as claims have them
+_NAMES = {"probability": "probability_of_kept", "high_h1_share": "high_entropy_share_of_kept"}  # as claims name them
 
 
 def _claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
@@ -138,8 +140,8 @@ def _claims_table(claims: Sequence[Mapping[str, Any]]) -> str:
 
 def _origin(manifest: Mapping[str, Any]) -> str:
     rows = [
-        (model, of["model_sha256"][:12], of["rollouts_sha256"][:12], of["tokens_sha256"][:12])
-        for model, of in manifest["models"].items()
+        (model, content["model_sha256"][:12], content["rollouts_sha256"][:12], content["tokens_sha256"][:12])
+        for model, content in manifest["models"].items()
     ]
     source, machine = manifest["source"], manifest["platform"]
     table = markdown_table(("model", "weights", "answers", "tokens"), rows, "llll")

@@ -1,1 +1,1 @@
-"""Selection rules: each a free function of the batch whose tokens it chooses from, in a file of this folder."""
+"""Selection rules. Each one is a free function, in a file of this folder, that weighs the tokens of a batch."""

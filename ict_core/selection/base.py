@@ -17,14 +17,14 @@ from ict_core.tokens.streaming import TokenStatistics
 
 @dataclass(frozen=True)
 class TokenBatch:
-    """What is known of the B responses of an optimisation batch, of T tokens at most, when tokens are chosen."""
+    """An optimisation batch as a rule sees it: B responses of at most T tokens."""
 
     statistics: TokenStatistics  # of each response token under pi_old, (B, T)
     advantages: Tensor  # (B,)
     mask: Tensor  # (B, T) bool, True at response tokens
-    token_ids: Tensor | None = None  # (B, T) of the vocabulary; None where they are not known
-    update: int = 0  # of those on this batch: which one the weights are for
-    decisions: Tensor | None = None  # (B, T) bool, the tokens that decide; None where the problems' steps are not known
+    token_ids: Tensor | None = None  # (B, T), ids of the vocabulary; None where they are not known
+    update: int = 0  # the number, from 0, of the update on this batch that the weights are for
+    decisions: Tensor | None = None  # (B, T) bool, the deciding tokens; None where the problems' steps are not known
 
 
 Selector = Callable[..., Tensor]
@@ -32,10 +32,10 @@ Selector = Callable[..., Tensor]
 
     batch       a :class:`TokenBatch`
     generator   torch.Generator, the only source of randomness
-    parameters  the rule's own keywords, from its file in ``configs/methods``; a group score is computed where the
+    parameters  the rule's own keywords, from its file in ``configs/methods``; a group score is computed if the
                 keyword ``score`` names it
-    weights     (B, T), bool where a token is trained or not, or float >= 0: the factor of a token's part of the loss,
-                which is that of its advantage too; False or 0 outside the batch's mask
+    weights     (B, T), bool (whether a token is trained) or float >= 0: the factor of a token's term in the loss, and
+                so of its advantage; False or 0 outside the batch's mask
 """
 
 
@@ -53,7 +53,7 @@ def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
 
 
 def quantile_of(values: Tensor, q: float) -> Tensor:
-    """The q quantile of (N,) values, linear between neighbours, as ``torch.quantile`` has it of 2^24 at most."""
+    """The q quantile of (N,) values, linear between neighbours. ``torch.quantile`` takes at most 2^24 values."""
     rank = q * (len(values) - 1)
     below = int(rank)
     ordered = values.sort().values
@@ -66,16 +66,16 @@ def mean_entropy(batch: TokenBatch) -> float:
 
 
 def controlled(weights: Tensor, batch: TokenBatch, control: Control, generator: torch.Generator) -> Tensor:
-    """A rule's matched control: what it would give if only how much it weighs counted, not which tokens.
+    """The weights of a rule's matched control: the rule's weights on other tokens, or divided by their mean.
 
     ``permuted-sequence``, ``-group`` and ``-batch``: the same weights in random order among the response tokens of each
-    sequence, group or the batch; of a mask, as many tokens at random. With ``-same-sign`` the tokens with A > 0, those
-    with A < 0 and those with A = 0 keep their weights among themselves, so that praise weighs as much against blame as
-    by the rule. ``mean-one``: the weights divided by their mean over the batch's response tokens, so that only their
-    differences are left.
+    sequence, of each group or of the batch; for a mask, as many tokens at random. With ``-same-sign`` the weights are
+    permuted separately among the tokens with A > 0, A < 0 and A = 0, so that each sign keeps the total weight that it
+    has by the rule. ``mean-one``: the weights are divided by their mean over the batch's response tokens, so
+    that only their differences are left.
 
     Args:
-        weights: of the rule, (B, T), bool or float.
+        weights: the rule's weights, (B, T), bool or float.
     """
     mask = batch.mask
     if control == "mean-one":
@@ -87,12 +87,12 @@ def controlled(weights: Tensor, batch: TokenBatch, control: Control, generator: 
     classes = torch.zeros_like(drawn)
     if control.endswith("-same-sign"):
         classes += batch.advantages.sign().unsqueeze(-1) + 1
-    # response tokens first, by class, in their own order and in the drawn one: the n-th of one gets the weight of the
-    # n-th other
+    # Both orders have the response tokens first, by class; the second one is random within a class. The n-th token of
+    # the first order gets the weight of the n-th token of the second.
     places = classes.masked_fill(~mask, 3).reshape(compared)
-    own, order = places.argsort(dim=-1, stable=True), (drawn.reshape(compared) + places).argsort(dim=-1)
+    first, second = places.argsort(dim=-1, stable=True), (drawn.reshape(compared) + places).argsort(dim=-1)
     moved = torch.zeros_like(weights).reshape(compared)
-    return moved.scatter_(-1, own, weights.reshape(compared).gather(-1, order)).view_as(mask) * mask
+    return moved.scatter_(-1, first, weights.reshape(compared).gather(-1, second)).view_as(mask) * mask
 
 
 def effective_share(weights: Tensor, mask: Tensor) -> float:
@@ -104,7 +104,7 @@ def effective_share(weights: Tensor, mask: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A selector with its parameters, or its control, named after the first variant that has it."""
+    """A selector with its parameters, and its control if it has one, named after the first variant that has them."""
 
     name: str
     selector: str
@@ -118,16 +118,16 @@ class Rule:
 
     @property
     def traits(self) -> type[Method]:
-        """What the selector's section states of every variant (``ranks_by``, ``two_updates``, ``known_steps``)."""
+        """The section of the selector, with what is true of all its variants (``ranks_by``, ``two_updates`` ...)."""
         return selector_sections().get(self.selector, Method)
 
     @property
     def sampled(self) -> bool:
-        """Whether the token sample of a training (`records.TOKENS`) holds all that the rule reads."""
+        """Whether the token sample of a training (`records.TOKENS`) has everything that the rule reads."""
         return not self.traits.known_steps and self.parameters.get("score") not in UNSAMPLED_SCORES
 
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
-        """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` is of random draws."""
+        """The weights that the training would give these tokens, (B, T), bool or float; ``seed`` sets random draws."""
         if not batch.mask.any():
             return batch.mask  # nothing to choose from, as where TRL has masked every truncated response
         generator = torch.Generator().manual_seed(seed)
@@ -135,12 +135,12 @@ class Rule:
         return weights if self.control is None else controlled(weights, batch, self.control, generator)
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
-        """What the rule ranks tokens by, (B, T), the preferred ones highest; None where it ranks none (GRPO, STAPO)
-        or its weights are given to other tokens (a permuted control)."""
+        """The values by which the rule ranks tokens, (B, T), preferred tokens highest; None if it ranks none (GRPO,
+        STAPO) or if its weights go to other tokens (a permuted control)."""
         name = self.traits.ranks_by or self.parameters.get("score")
         if name is None or (self.control or "").startswith("permuted"):
             return None
-        if name == "random":  # the very draws of `kept`
+        if name == "random":  # the same draws as in `weights`
             values = torch.rand(batch.mask.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         else:
             values = batch.statistics.score(name)
@@ -148,11 +148,11 @@ class Rule:
 
 
 def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
-    """The rules among variants, in their order.
+    """The distinct rules of variants, in their order.
 
-    Two variants have one rule where selector, parameters and control are equal: normaliser, warm-up, group size,
-    reward, surrogate, entropy bonus, advantage and replica do not say what a token weighs. A variant with a surrogate,
-    a bonus or an advantage of its own names a rule last.
+    Two variants have the same rule if selector, parameters and control are equal. Normaliser, warm-up, group size,
+    reward, surrogate, entropy bonus, advantage and replica do not change a token's weight. A variant with its own
+    surrogate, bonus or advantage names a rule only if no other variant has the rule.
     """
 
     def named_last(named: tuple[str, Method]) -> bool:

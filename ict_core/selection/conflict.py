@@ -1,4 +1,4 @@
-"""GTPO's conflict tokens: what right and wrong answers of a group begin or end with alike (arXiv:2508.03772).
+"""GTPO's conflict tokens, with which right and wrong answers of a group begin or end alike (arXiv:2508.03772).
 
 Code: winstonsmith1897/GTPO.
 """
@@ -10,28 +10,28 @@ from ict_core.selection.base import TokenBatch
 
 
 def conflict(batch: TokenBatch, generator: torch.Generator, *, positive: float) -> Tensor:
-    """w = ``positive`` (A > 0) or 0 (A < 0) at conflict tokens and 1 at others, over the number of conflict tokens.
+    """w = ``positive`` (A > 0) or 0 (A < 0) at conflict tokens and 1 at others, divided by the number of the former.
 
-    A conflict token stands at the same place in a response with A > 0 and in one with A < 0 of its group, counted from
-    the first token or from the last, with conflict tokens alone before it or behind it. One that is both has the
-    product of both weights. The number is that of the response's conflict tokens, at least 1, each counted once; the
-    authors' code counts max(forward, backward), as it unites the two runs in opposite orders.
+    A conflict token is at the same position of a response with A > 0 and of one with A < 0 in its group, counted from
+    the first token or from the last, and all tokens before (or behind) it are conflict tokens. A token that is both has
+    the product of both weights. The divisor counts each conflict token of the response once and is at least 1.
+    The authors' code counts max(forward, backward), as it unites the two runs in opposite orders.
     """
     if batch.token_ids is None:
         raise ValueError("conflict tokens need the batch's token ids")
     mask, length = batch.mask, batch.mask.size(1)
     groups = (-1, batch.statistics.group_size, length)
     signs = batch.advantages.sign().view(groups[:2])
-    # the same rows from their last token to their first; turned again they are as before
+    # indices that reverse each response; used twice, they restore it
     last = mask.sum(-1, keepdim=True) - 1
     turned = (last - torch.arange(length, device=mask.device)).clamp(min=0)
     in_groups = mask.view(groups)
     forward = _runs(batch.token_ids.view(groups), in_groups, signs).view_as(mask)
     backward = _runs(batch.token_ids.gather(1, turned).view(groups), in_groups, signs).view_as(mask)
     backward = backward.gather(1, turned) & mask
-    of_conflict = torch.where(batch.advantages > 0, positive, 0.0).unsqueeze(-1)
-    one = torch.ones_like(of_conflict)
-    weights = torch.where(forward, of_conflict, one) * torch.where(backward, of_conflict, one)
+    factor = torch.where(batch.advantages > 0, positive, 0.0).unsqueeze(-1)
+    ones = torch.ones_like(factor)
+    weights = torch.where(forward, factor, ones) * torch.where(backward, factor, ones)
     counts = (forward | backward).sum(-1, keepdim=True).clamp(min=1)
     return weights / counts * mask
 
@@ -39,7 +39,7 @@ def conflict(batch: TokenBatch, generator: torch.Generator, *, positive: float) 
 def _runs(ids: Tensor, mask: Tensor, signs: Tensor) -> Tensor:
     """The unbroken run of conflict tokens from the start of each response, (P, G, T) bool.
 
-    ``ids`` and ``mask`` are (P, G, T), ``signs`` of the advantages (P, G).
+    ``ids`` and ``mask`` are (P, G, T); ``signs``, (P, G), are the signs of the advantages.
     """
     equal = (ids.unsqueeze(2) == ids.unsqueeze(1)) & mask.unsqueeze(1)  # (P, G, others of the group, T)
     met = [(equal & (signs == sign)[:, None, :, None]).any(2) for sign in (1, -1)]

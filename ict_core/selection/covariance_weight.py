@@ -7,9 +7,9 @@ from ict_core.selection.base import TokenBatch
 
 
 def covariance_weight(batch: TokenBatch, generator: torch.Generator) -> Tensor:
-    """w = exp(-c^2 / (2 sigma^2)) over its mean, c = (ln p - mean ln p) (A - mean A), sigma its standard deviation.
+    """w = exp(-c^2 / (2 sigma^2)) / mean, with c = (ln p - mean ln p) (A - mean A) and its standard deviation sigma.
 
-    Means and sigma (with n, not n - 1) are over the response tokens of the batch; w = 1 where all c are equal.
+    All means and sigma (with n, not n - 1) are over the response tokens of the batch; w = 1 where all c are equal.
     """
     mask, logprob = batch.mask, batch.statistics.logprob.double()
     advantages = batch.advantages.double().unsqueeze(-1).expand_as(logprob)

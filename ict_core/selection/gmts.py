@@ -14,17 +14,17 @@ def gmts(
 ) -> Tensor:
     """M = 1 at the top ``fraction`` by delta = H1 |A|: |H1 omega| where the ratio is 1 and there is no KL term.
 
-    The paper ranks all tokens of the batch. The authors' code ranks those of a prompt's group, by delta / T_i, as its
-    advantages are divided by the response's length T_i by then, and drops ceil((1 - fraction) n) of n tokens. Of equal
-    ones, all with A = 0 among them, the earlier are kept, by the code's form dropped; where fewer tokens have an
-    A, such ones fill the share.
+    The paper ranks all tokens of the batch. The authors' code ranks those of each prompt's group by delta / T_i, as it
+    has already divided the advantages by the response length T_i, and drops ceil((1 - fraction) n) of n tokens. Among
+    equal tokens, such as those with A = 0, the paper's form keeps the earlier ones and the code's form drops them.
+    Tokens with A = 0 fill the share if the others are too few.
     """
     mask, tokens = batch.mask, batch.statistics
     delta = tokens.h1 * batch.advantages.abs().unsqueeze(-1)
     if form == "paper":
-        whole = (1, mask.numel())
-        return top_fraction(delta.reshape(whole), mask.reshape(whole), fraction).view_as(mask)
+        as_row = (1, mask.numel())
+        return top_fraction(delta.reshape(as_row), mask.reshape(as_row), fraction).view_as(mask)
     by_group = (-1, tokens.group_size * mask.size(1))
     scaled = (delta / mask.sum(-1, keepdim=True).clamp(min=1)).reshape(by_group)
-    of_group = mask.reshape(by_group)
-    return (of_group & ~top_fraction(-scaled, of_group, 1 - fraction)).view_as(mask)
+    group_mask = mask.reshape(by_group)
+    return (group_mask & ~top_fraction(-scaled, group_mask, 1 - fraction)).view_as(mask)

@@ -1,4 +1,4 @@
-"""NAT: tokens drawn at random, weighed so that the gradient's expectation is that of all (arXiv:2603.06619)."""
+"""NAT: tokens drawn at random, weighted so that the expected gradient is that of all tokens (arXiv:2603.06619)."""
 
 import torch
 from torch import Tensor
@@ -7,6 +7,6 @@ from ict_core.selection.base import TokenBatch
 
 
 def horvitz_thompson(batch: TokenBatch, generator: torch.Generator, *, probability: float) -> Tensor:
-    """w = 1/q with probability q = ``probability``, else 0, each token drawn by itself (its uniform sampling)."""
+    """w = 1/q with probability q = ``probability``, else 0; tokens are drawn independently (NAT's uniform sampling)."""
     drawn = torch.rand(batch.mask.shape, generator=generator, dtype=torch.float64).to(batch.mask.device)
     return (drawn < probability) * batch.mask / probability

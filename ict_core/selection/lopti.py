@@ -9,7 +9,7 @@ from ict_core.selection.base import TokenBatch
 def lopti(batch: TokenBatch, generator: torch.Generator, *, eta: float) -> Tensor:
     """M = 1 where p < ``eta`` in the first, third, ... update on a batch, where p >= ``eta`` in the others.
 
-    p is of the policy that sampled, in both.
+    In both, p is the probability under the policy that sampled.
     """
     improbable = batch.statistics.logprob.exp() < eta
     return batch.mask & (improbable if batch.update % 2 == 0 else ~improbable)

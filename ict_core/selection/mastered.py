@@ -9,7 +9,7 @@ from ict_core.selection.base import TokenBatch, mean_entropy
 def mastered(batch: TokenBatch, generator: torch.Generator, *, tau: float, target_entropy: float | None) -> Tensor:
     """M = 0 where A > 0 and p >= ``tau``, while the batch's mean H1 is below ``target_entropy``; 1 at all others.
 
-    None: in any case, as the paper's target is not public.
+    With None, M = 0 there at any mean H1, as the paper's target is not public.
     """
     if target_entropy is not None and mean_entropy(batch) >= target_entropy:
         return batch.mask.clone()

@@ -1,4 +1,4 @@
-"""The tokens that decide, which only the generator of the problems can tell: no model and no published rule knows."""
+"""The deciding tokens, which only the generator of the problems knows: no model and no published rule does."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Every selection rule by its name, each imported when it is first asked for."""
+"""All selection rules by name; each is imported when it is first used."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -13,13 +13,13 @@ _SHARED = {"base", "registry"}  # the other modules of this folder
 
 
 def rule_files() -> dict[str, str]:
-    """The name of every rule in this folder, and of its module, which has a function of that module's name."""
+    """The module of every rule in this folder, by the rule's name; its function has the module's name."""
     modules = {file.stem for file in Path(__file__).parent.glob("[a-z]*.py")} - _SHARED
     return {module.replace("_", "-"): module for module in sorted(modules)}
 
 
 class _Selectors(Mapping[str, "Selector"]):
-    """Every rule by its name; its module is imported when it is first asked for, so a training runs its own rule's."""
+    """All rules by name; a module is imported at its first use, so that a training imports only its own rule."""
 
     def __getitem__(self, name: str) -> "Selector":
         module = rule_files()[name]

@@ -1,4 +1,4 @@
-"""STARE: the most surprising tokens of right, and of wrong, answers weighed anew (arXiv:2606.19236; hp-luo/STARE)."""
+"""STARE: other weights for the most surprising tokens of right and wrong answers (arXiv:2606.19236; hp-luo/STARE)."""
 
 from fractions import Fraction
 
@@ -19,15 +19,15 @@ def stare(
 ) -> Tensor:
     """w = ``positive`` (``negative``) at the top ``fraction`` by -ln p of all tokens with A > 0 (< 0); 1 at others.
 
-    Only while the batch's mean H1 is below ``target_entropy``, else w = 1; None: in any case. ``negative`` 1 is the
-    paper's one-sided form O1, below 1 its form C2. Its weights are fixed here, without the adaptive schedule.
+    While the batch's mean H1 is not below ``target_entropy``, w = 1; None: no such limit. ``negative`` 1 is the paper's
+    one-sided form O1, below 1 its form C2. The weights are fixed here, without the paper's adaptive schedule.
     """
     mask = batch.mask
     weights = torch.ones_like(batch.statistics.logprob)
     if target_entropy is None or mean_entropy(batch) < target_entropy:
-        surprisal, whole = -batch.statistics.logprob, (1, mask.numel())
+        surprisal, as_row = -batch.statistics.logprob, (1, mask.numel())
         for sign, factor in ((1, positive), (-1, negative)):
-            among = mask & (batch.advantages.sign() == sign).unsqueeze(-1)
-            chosen = top_fraction(surprisal.reshape(whole), among.reshape(whole), fraction).view_as(mask)
+            signed = mask & (batch.advantages.sign() == sign).unsqueeze(-1)
+            chosen = top_fraction(surprisal.reshape(as_row), signed.reshape(as_row), fraction).view_as(mask)
             weights = weights.masked_fill(chosen, factor)
     return weights * mask

@@ -22,13 +22,13 @@ def top_score(
     """M = 1 where the score is among the top ``fraction`` of its scope, or with ``keep`` rest where it is not.
 
     ICT is the score ``js`` (u = JS(p, P_avg)) with the sequence as its scope. Its formula, M = 1[u >= Percentile({u of
-    tau = 1..T}, k)], has other readings, one each of ``padded``, ``ties`` and ``percentile``.
+    tau = 1..T}, k)], can be read in other ways: ``padded``, ``ties`` and ``percentile`` are one each.
 
     Args:
-        score: what :meth:`TokenStatistics.score` knows, or ``random``: a number drawn for each token.
-        scope: the tokens among which one is compared: of its rollout, of its rollout and the padding to the longest of
-            the batch, whose score is 0 and which come last, of its group, or of the whole batch.
-        threshold: None: exactly ceil(fraction n) of n tokens; else those at or above :func:`_edge`.
+        score: a name that :meth:`TokenStatistics.score` takes, or ``random``: a random number for each token.
+        scope: the tokens that are ranked together: those of a rollout (``sequence``), of a rollout and its padding to
+            the batch's longest one, which has score 0 and comes last (``padded``), of a group, or of the whole batch.
+        threshold: None keeps exactly ceil(fraction n) of n tokens, else those at or above :func:`_edge` are kept.
     """
     mask = batch.mask
     if score == "random":
@@ -37,22 +37,22 @@ def top_score(
         values = batch.statistics.score(score)
     rollouts = {"sequence": 1, "padded": 1, "group": batch.statistics.group_size, "batch": len(mask)}[scope]
     compared = (-1, rollouts * mask.size(1))
-    among = torch.ones_like(mask) if scope == "padded" else mask
-    values, among = (values * mask).reshape(compared), among.reshape(compared)
+    ranked = torch.ones_like(mask) if scope == "padded" else mask
+    values, ranked = (values * mask).reshape(compared), ranked.reshape(compared)
     if threshold is None:
-        top = top_fraction(values, among, fraction)
+        top = top_fraction(values, ranked, fraction)
     else:
-        top = values >= _edge(values.double(), among, fraction, threshold)
+        top = values >= _edge(values.double(), ranked, fraction, threshold)
     top = top.view_as(mask) & mask
     return top if keep == "top" else mask & ~top
 
 
 def _edge(values: Tensor, among: Tensor, fraction: Fraction, threshold: Literal["ties", "percentile"]) -> Tensor:
-    """The lowest kept score of each row, (R, 1), float64; of a row without a token no number.
+    """The lowest kept score of each row, (R, 1), float64; NaN for a row without a token.
 
-    ``ties``: the ceil(fraction n)-th highest of the row's n scores, so that all equal to it are kept. ``percentile``:
-    their 100 fraction-th percentile, linear between neighbours (numpy's), above which the rest of them lie: the formula
-    by its letter.
+    ``ties``: the ceil(fraction n)-th highest of the row's n scores, so that all scores equal to it are kept.
+    ``percentile``: the 100 fraction-th percentile of the scores, linear between neighbours (numpy's), as the formula
+    literally says; the share 1 - fraction of the scores is above it.
     """
     last = among.sum(-1, keepdim=True) - 1
     ordered = values.masked_fill(~among, torch.inf).sort(-1).values

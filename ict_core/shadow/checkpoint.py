@@ -1,4 +1,4 @@
-"""Groups of rollouts of any checkpoint: all that a rule may know of their tokens, and what each rule keeps."""
+"""Groups of rollouts of any checkpoint: everything that a rule may know of their tokens, and what each rule keeps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _PROBABILITIES_AT_ONCE = 2**24  # 64 MiB in float32
 
 @dataclass(frozen=True)
 class Alternatives:
-    """The likeliest tokens at each response position, the likeliest first; what lies outside the response is zero."""
+    """The likeliest tokens at each response position, the likeliest first; zero outside the response."""
 
     ids: Tensor  # (B, T, k)
     probs: Tensor  # (B, T, k), at the sampling temperature
@@ -43,7 +43,7 @@ class Alternatives:
 
 @dataclass(frozen=True)
 class Groups:
-    """Rollouts of G a prompt, in the order of the prompts. B rollouts, prompts of P and responses of T tokens.
+    """G rollouts per prompt, in the order of the prompts. B rollouts, prompts of P and responses of T tokens.
 
     As in training, a stop token is the last token of its response. All tensors are on the CPU.
     """
@@ -53,10 +53,10 @@ class Groups:
     prompt_mask: Tensor  # (B, P), True at the prompt
     completion_ids: Tensor  # (B, T), padded on the right
     completion_mask: Tensor  # (B, T), True at the response
-    rewards: Tensor  # (B,), 1 for a correct answer, else 0; NaN where the answer could not be graded
+    rewards: Tensor  # (B,), 1 for a correct answer, else 0; NaN if the answer could not be graded
     advantages: Tensor  # (B,), see :func:`group_advantages`
     statistics: TokenStatistics  # with every group score
-    forks: Tensor  # (B, T), 1 at a known decision point, else 0; NaN where the problems have none that are known
+    forks: Tensor  # (B, T), 1 at a known decision point, else 0; NaN if the problems have no known ones
     alternatives: Alternatives | None  # None where none were asked for
     model: PreTrainedModel  # in evaluation mode, float32
     tokenizer: PreTrainedTokenizerBase
@@ -67,7 +67,7 @@ class Groups:
         return Rollouts(self.prompt_ids, self.prompt_mask, self.completion_ids, self.completion_mask)
 
     def decisions(self, rules: Sequence[Rule]) -> Tensor | None:
-        """The tokens that decide, (B, T) bool, where one of these rules reads them; else None.
+        """The tokens that decide, (B, T) bool, if one of these rules reads them; else None.
 
         Raises:
             UserError: a rule reads them, and the problems' true steps are not known.
@@ -79,28 +79,28 @@ class Groups:
             raise UserError(f"{reading[0]}: reads true steps; allowed: on the mini world's problems, whose are known")
         size, mask = self.statistics.group_size, self.completion_mask
         prompts = self.problems["prompt"].repeat(size)
-        own = [ids[on].tolist() for ids, on in zip(self.completion_ids, mask, strict=True)]
-        marks = [decision_tokens(self.tokenizer, prompt, ids) for prompt, ids in zip(prompts, own, strict=True)]
+        responses = [ids[on].tolist() for ids, on in zip(self.completion_ids, mask, strict=True)]
+        marks = [decision_tokens(self.tokenizer, prompt, ids) for prompt, ids in zip(prompts, responses, strict=True)]
         return torch.zeros_like(mask).masked_scatter(mask, torch.tensor(sum(marks, [])))
 
 
 @dataclass(frozen=True)
 class GroupSampling:
-    """How groups are sampled, and what is read of them."""
+    """How groups are sampled, and what is read from them."""
 
     group_size: int  # G, rollouts a prompt
-    temperature: float  # of the sampling; the policy is read at it
+    temperature: float  # of the sampling and of the policy that is read
     max_new_tokens: int  # the longest response
     seed: int  # from which the seed of each (problem, rollout) is derived; a rollout depends on no other
     known_forks: bool = False  # whether the problems are the mini world's, whose steps and decision points are known
-    alternatives: int = 0  # k, the number of likeliest tokens that are kept at every position
+    alternatives: int = 0  # k, the number of likeliest tokens that are stored at every position
     threads: int = 1  # of the CPU
 
 
 def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampling, grading: dict[str, Any]) -> Groups:
     """Sample groups of rollouts as a training does, grade them, and read the policy at every response token.
 
-    The model runs in float32, on a GPU where one is visible. ``problems`` are ``records.PROBLEMS``, whose prompts stand
+    The model runs in float32, on a GPU if one is visible. ``problems`` are ``records.PROBLEMS`` with prompts that are
     in the model's template already; ``grading`` are the verifier's limits, keywords of ``GradingPool``.
 
     Raises:
@@ -114,7 +114,7 @@ def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampl
     problems = problems.reset_index(drop=True)
     repeated = problems.loc[problems.index.repeat(size)]
     seeds = [derive_seed(sampling.seed, "inspection", str(p), g) for p in problems["problem"] for g in range(size)]
-    requests = [Request(prompt, own) for prompt, own in zip(repeated["prompt"], seeds, strict=True)]
+    requests = [Request(prompt, request_seed) for prompt, request_seed in zip(repeated["prompt"], seeds, strict=True)]
     sampled = engine.sample(requests, Sampling(sampling.temperature, 1.0, sampling.max_new_tokens, stops))
     responses = [torch.tensor(completion.ids) for completion in sampled]
     texts = [completion.text for completion in sampled]
@@ -141,9 +141,9 @@ def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampl
 
 
 def group_advantages(rewards: Tensor, group_size: int) -> Tensor:
-    """GRPO's advantages as TRL has them, (r - mean) / (std + 1e-4) in the group, std with n - 1; (B,) -> (B,).
+    """GRPO's advantages as in TRL, (r - mean) / (std + 1e-4) in the group, std with n - 1; (B,) -> (B,).
 
-    A reward of NaN is left out of its group's mean and deviation and has advantage 0; so has one that is alone.
+    A reward of NaN is left out of its group's mean and deviation and has advantage 0; so has a reward that is alone.
     """
     groups = rewards.view(-1, group_size)
     centred = groups - groups.nanmean(-1, keepdim=True)
@@ -174,7 +174,7 @@ def _read(
 
 
 def _likeliest(states: Tensor, head: Head, where: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:
-    """Ids and probabilities of the ``k`` likeliest tokens, (rows, T, k) each, a part of the positions at a time."""
+    """Ids and probabilities of the ``k`` likeliest tokens, (rows, T, k) each, for a part of the positions at a time."""
     ids = torch.zeros(*where.shape, k, dtype=torch.long)
     probs = torch.zeros(*where.shape, k)
     at = (where >= 0).nonzero()
@@ -190,18 +190,18 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
     """Score every rule, in their order, on groups that were sampled from a checkpoint.
 
     All groups, sampled at this temperature, are one batch, which is also the scope of a rule whose scope is the batch.
-    The seed is of the rules' random draws. Returns `tokens`, `shadow`, `overlap` and `gradients`, frames of
+    The seed is for the rules' random draws. Returns `tokens`, `shadow`, `overlap` and `gradients`, frames of
     `records.TOKENS`, SHADOW, OVERLAP and GRADIENTS.
     """
     mask, decisions = groups.completion_mask, groups.decisions(rules)
     tokens = token_rows(groups.rollouts, groups.statistics, groups.rewards, groups.advantages)
     tokens = tokens.assign(fork=groups.forks[mask].double().numpy())
-    further = {name: groups.statistics[name][mask].double().numpy() for name in UNSAMPLED_SCORES}
-    known = tokens.assign(**further)
+    unsampled = {name: groups.statistics[name][mask].double().numpy() for name in UNSAMPLED_SCORES}
+    known_tokens = tokens.assign(**unsampled)
     if decisions is not None:
-        known = known.assign(decides=decisions[mask].numpy())
-    shadow, overlap = score_step(known, rules, seed)
-    batch = rebuilt(known)
+        known_tokens = known_tokens.assign(decides=decisions[mask].numpy())
+    shadow, overlap = score_step(known_tokens, rules, seed)
+    batch = rebuilt(known_tokens)
     weights = [rule.weights(batch, rule_seed(seed, rule, STEP)) for rule in rules]
     carried = gradients(groups, weights, temperature).assign(rule=[rule.name for rule in rules])
     return {"tokens": tokens, "shadow": shadow, "overlap": overlap, "gradients": carried[list(records.GRADIENTS)]}
@@ -210,14 +210,14 @@ def score_groups(groups: Groups, rules: Sequence[Rule], seed: int, temperature: 
 def gradients(groups: Groups, weights: Sequence[Tensor], temperature: float) -> pd.DataFrame:
     """:func:`gradient_shares` of each rule's weights, (B, T): `norm_share` and `cosine`.
 
-    Means over the prompts whose gradient is not 0, each of which is a batch by itself; NaN where there is none.
+    Means over the prompts whose gradient is not 0 (for the cosine the rule's too), each a batch by itself; NaN if none.
     """
     size, shares = groups.statistics.group_size, []
     progress = Progress("gradient", len(groups.prompt_ids) // size)
     for group, rows in enumerate(torch.arange(len(groups.prompt_ids)).split(size)):
         part, length = groups.rollouts.rows(rows), int(groups.completion_mask[rows].any(0).sum())
-        own = [of_rule[rows, :length] for of_rule in weights]
-        shares.append(gradient_shares(groups.model, part, groups.advantages[rows], own, temperature, packed=False))
+        cropped = [rule_weights[rows, :length] for rule_weights in weights]
+        shares.append(gradient_shares(groups.model, part, groups.advantages[rows], cropped, temperature, packed=False))
         progress.update(group + 1)
     values = torch.tensor(shares, dtype=torch.float64)  # (prompts, rules, 2)
     return pd.DataFrame(values.nanmean(0).numpy(), columns=["norm_share", "cosine"])

@@ -1,4 +1,4 @@
-"""How much of GRPO's gradient with respect to a model's parameters the tokens carry that a rule keeps or weighs."""
+"""How much of GRPO's gradient with respect to a model's parameters is from the tokens that a rule keeps or weighs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,17 +10,17 @@ from ict_core.models.head import lm_head
 from ict_core.shadow.rollouts import Rollouts, predicting_states
 
 _Gradient = Sequence[Tensor]
-_PIECE = 2**16  # numbers
+_PIECE = 2**16  # numbers of a piece
 
 
 def gradient_shares(
     model: Any, rollouts: Rollouts, advantages: Tensor, weights: Sequence[Tensor], temperature: float, packed: bool
 ) -> list[tuple[float, float]]:
-    """Of each rule's weights, (B, T), a mask's True and False: the norm of its gradient over GRPO's, and their cosine.
+    """For each rule's weights, (B, T), bool for a mask: the norm of its gradient over GRPO's, and their cosine.
 
-    The gradient is that of the mean over rollouts of sum over t of w A ln p(t) / T, T the response's length for every
-    rule, so that nothing but the weights differs. One forward pass serves all rules, each different one of which takes
-    a backward pass. NaN where no rollout has an advantage, the cosine also where a rule's gradient is 0.
+    The gradient is that of the mean over rollouts of sum over t of w A ln p(t) / T, with T the response's length for
+    every rule, so that only the weights differ. One forward pass serves all rules; each distinct one takes a backward
+    pass. NaN if no rollout has an advantage; the cosine is NaN too if a rule's gradient is 0.
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
     states, where = predicting_states(model, rollouts, packed)
@@ -57,7 +57,7 @@ def _key(weights: Tensor) -> bytes:
 
 
 def _dot(one: _Gradient, other: _Gradient) -> float:
-    """The product of two gradients: in float32 over pieces, whose sums are added in float64."""
+    """The dot product of two gradients: in float32 over pieces, whose sums are added in float64."""
     total = 0.0
     for a, b in zip(one, other, strict=True):
         pieces = zip(a.flatten().split(_PIECE), b.flatten().split(_PIECE), strict=True)

@@ -1,4 +1,4 @@
-"""Every rule on an untrained model's rollouts, prompt by prompt: so that what is said speaks for new prompts."""
+"""Every rule on an untrained model's rollouts, prompt by prompt, so that the results apply to new prompts."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,24 +9,22 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.selection.base import Rule
-from ict_core.shadow.score import applied, composed, overlap, parts
+from ict_core.shadow.score import ORDER, applied, composed, overlap, parts
 from ict_core.statistics.elbow import POINTS, elbow, mean_sorted_curve
 from ict_core.statistics.matching import matched_difference
 
-_ORDER = ["group", "rollout", "position"]
-
 
 class Prompts(NamedTuple):
-    """What R rules make of N tokens of G prompts (`group`), all of them one batch."""
+    """R rules on N tokens of G prompts (`group`), all of them one batch."""
 
     rows: pd.DataFrame  # `records.TOKENS`, sorted by group, rollout and position
     rules: Sequence[Rule]
-    weights: NDArray[np.float64]  # (R, N), 0 or 1 of a mask
-    scores: Sequence[NDArray[np.float64] | None]  # of each rule that ranks the tokens, (N,)
+    weights: NDArray[np.float64]  # (R, N), 0 or 1 for a mask
+    scores: Sequence[NDArray[np.float64] | None]  # (N,) for each rule that ranks the tokens, else None
 
     @classmethod
     def of(cls, tokens: pd.DataFrame, rules: Sequence[Rule], seed: int) -> "Prompts":
-        """All rules on all tokens; the seed is of their random draws.
+        """All rules on all tokens; the seed is for their random draws.
 
         Raises:
             UserError: a rule reads what is not known of these tokens: true steps, or a score that is not sampled.
@@ -38,38 +36,38 @@ class Prompts(NamedTuple):
                     key, value = "reference", f"with the score {rule.parameters['score']}"
                 allowed = "rules of other selectors and references, as in a study of tokens no true steps are known and"
                 raise UserError(f"configs/methods/{rule.name}.yaml: {key}: {value}; allowed: {allowed} no such score")
-        rows = tokens.sort_values(_ORDER, kind="stable", ignore_index=True)
+        rows = tokens.sort_values(ORDER, kind="stable", ignore_index=True)
         return cls(rows, rules, *applied(rows, rules, seed))
 
     def each(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Each prompt with the places of its tokens."""
+        """Each prompt with the indices of its tokens."""
         groups = self.rows["group"].to_numpy()
         for group in np.unique(groups).tolist():
             yield group, np.flatnonzero(groups == group)
 
     def quantities(self) -> pd.DataFrame:
-        """A row a (prompt, rule, quantity): columns seed (the prompt), variant (the rule), quantity, `value`.
+        """A row per (prompt, rule, quantity): columns seed (the prompt), variant (the rule), quantity, `value`.
 
-        The quantities are the columns of :func:`ict_core.shadow.score.parts` but for the forks', medians of H1 and H2
-        being those of all tokens; distance_from_beta, the mean |p - beta| of the kept tokens less that of the dropped;
-        distance_from_beta_matched, the same of those of like H1 (:func:`matched_difference`); and elbow, that of the
-        rule's own sorted scores. NaN where there is none.
+        The quantities are the columns of :func:`ict_core.shadow.score.parts` except those of forks, with the medians of
+        H1 and H2 over all tokens; distance_from_beta, the mean |p - beta| of the kept tokens minus that of the dropped;
+        distance_from_beta_matched, the same for tokens of like H1 (:func:`matched_difference`); and elbow, that of the
+        rule's sorted scores. NaN if there is none.
         """
         shares, means = parts(self.rows)
         names, frames = [rule.name for rule in self.rules], []
         lowest = [rule.parameters.get("keep") == "rest" for rule in self.rules]
         ranking = [None if low else scores for low, scores in zip(lowest, self.scores, strict=True)]
         for group, at in self.each():
-            some = shares.iloc[at], means.iloc[at]
-            own = composed(*some, self.weights[:, at])
-            dropped = composed(*some, (self.weights[:, at] == 0).astype(np.float64))["distance"]
-            own = own.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
-            own["distance_from_beta"] = own["distance"] - dropped
-            distance, h1, one = some[1]["distance"], self.rows["h1"].iloc[at], np.zeros(len(at))
-            matched = [matched_difference(distance, weights > 0, h1, one) for weights in self.weights[:, at]]
-            own["distance_from_beta_matched"] = matched
-            own["elbow"] = [np.nan if scores is None else elbow(self._curve(scores, at)) for scores in ranking]
-            frames.append(own)
+            prompt_parts = shares.iloc[at], means.iloc[at]
+            table = composed(*prompt_parts, self.weights[:, at])
+            dropped = composed(*prompt_parts, (self.weights[:, at] == 0).astype(np.float64))["distance"]
+            table = table.drop(columns=["fork_recall", "fork_precision"]).assign(variant=names, seed=group)
+            table["distance_from_beta"] = table["distance"] - dropped
+            distance, h1, one_group = prompt_parts[1]["distance"], self.rows["h1"].iloc[at], np.zeros(len(at))
+            matched = [matched_difference(distance, weights > 0, h1, one_group) for weights in self.weights[:, at]]
+            table["distance_from_beta_matched"] = matched
+            table["elbow"] = [np.nan if scores is None else elbow(self._curve(scores, at)) for scores in ranking]
+            frames.append(table)
         return pd.concat(frames).melt(["seed", "variant"], var_name="quantity")
 
     def _curve(self, scores: NDArray[np.float64], at: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -77,7 +75,7 @@ class Prompts(NamedTuple):
 
     def curves(self, rule: str) -> pd.DataFrame:
         """Each prompt's mean sorted scores of a rule: columns seed (the prompt), share, score."""
-        index = [own.name for own in self.rules].index(rule)
+        index = [r.name for r in self.rules].index(rule)
         scores = self.scores[index]
         assert scores is not None
         curves = {group: self._curve(scores, at) for group, at in self.each()}

@@ -1,4 +1,4 @@
-"""What the paper leaves open of ICT, crossed: which readings give the figures that it prints of the kept tokens."""
+"""The readings of ICT that the paper leaves open, crossed: which give the figures that it prints of the kept tokens."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -18,15 +18,15 @@ from ict_core.tokens.distributions import SMALLEST_DIVERGENCE, jensen_shannon, l
 
 KEPT = Fraction(1, 10)
 TEMPERATURES = (0.6, 1.0)  # at which the policy may be read
-TOP = 20  # tokens of a restricted distribution, the most that vLLM gives unless it is told otherwise
+TOP = 20  # tokens of a restricted distribution, the most that vLLM gives by default
 QUANTITIES = {"p(a)": "p", "P_avg(a)": "reference_p", "beta": "purity", "beta of P_avg": "reference_purity"}
-"""What may be the printed probability of a token a, and its column in `records.READING_TOKENS`."""
+"""What the printed probability of a token a may be, and its column in `records.READING_TOKENS`."""
 CUTS = ("median", "mean", "80 % quantile", "median of the kept")
-"""Of H1, of all tokens unless it says otherwise; by the last half of the kept tokens are high by construction."""
+"""Thresholds of H1, over all tokens unless stated; by the last, half of the kept tokens are high by construction."""
 SCOPES = {"sequence": ["group", "rollout"], "group": ["group"], "batch": ["temperature"]}
-"""Among whose tokens a score is high: the columns that they have in common."""
+"""The tokens among which a score is high, by the columns that they have in common."""
 FIGURES = {"probability": "probability_of_kept", "high_share": "high_entropy_share_of_kept", "elbow": "elbow"}
-"""The three figures, and the ledger's names of them."""
+"""The three figures, and their names in the ledger."""
 
 Ranges = Mapping[str, tuple[float, float]]
 
@@ -44,21 +44,21 @@ def token_readings(probs: Tensor, ids: Tensor, mask: Tensor, unigram: Tensor) ->
     """
     probs = probs * mask.unsqueeze(-1)
     over_time = probs.sum(1) / mask.sum(1, keepdim=True)
-    whole = probs.sum((0, 1)) / mask.sum()
+    overall = probs.sum((0, 1)) / mask.sum()
     parts = []
     for position in range(int(mask.sum(1).max())):
         rollouts = mask[:, position].nonzero().squeeze(-1)
-        p, drawn = probs[rollouts, position], ids[rollouts, position, None]
-        means = {"sequence": over_time[rollouts], "group": whole.expand_as(p), "unigram": unigram.expand_as(p)}
+        p, sampled = probs[rollouts, position], ids[rollouts, position, None]
+        means = {"sequence": over_time[rollouts], "group": overall.expand_as(p), "unigram": unigram.expand_as(p)}
         means["previous"] = probs[rollouts, position - 1] if position else p
-        own = {"p": p.gather(1, drawn).squeeze(1), "purity": p.square().sum(1), "h1": shannon_entropy(p.log())}
+        fields = {"p": p.gather(1, sampled).squeeze(1), "purity": p.square().sum(1), "h1": shannon_entropy(p.log())}
         for name, (score, q) in _references(p, len(mask), means):
-            own[f"score_{name}"] = score.masked_fill(score < SMALLEST_DIVERGENCE, 0.0)
-            own[f"reference_p_{name}"] = q.gather(1, drawn).squeeze(1)
-            own[f"reference_purity_{name}"] = q.square().sum(1)
-        own |= {"rollout": rollouts, "position": torch.full_like(rollouts, position)}
-        parts.append(torch.stack([values.double() for values in own.values()], 1))
-    frame = pd.DataFrame(torch.cat(parts).numpy(), columns=list(own)).astype({"rollout": int, "position": int})
+            fields[f"score_{name}"] = score.masked_fill(score < SMALLEST_DIVERGENCE, 0.0)
+            fields[f"reference_p_{name}"] = q.gather(1, sampled).squeeze(1)
+            fields[f"reference_purity_{name}"] = q.square().sum(1)
+        fields |= {"rollout": rollouts, "position": torch.full_like(rollouts, position)}
+        parts.append(torch.stack([values.double() for values in fields.values()], 1))
+    frame = pd.DataFrame(torch.cat(parts).numpy(), columns=list(fields)).astype({"rollout": int, "position": int})
     return frame.sort_values(["rollout", "position"], ignore_index=True)
 
 
@@ -90,12 +90,12 @@ def _references(p: Tensor, size: int, means: Mapping[str, Tensor]) -> Iterator[t
 
 
 def crossing(tokens: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:
-    """A row a reading: `records.READINGS` without the set, from `records.READING_TOKENS` of some prompts.
+    """A row per reading: `records.READINGS` without the set, from `records.READING_TOKENS` of some prompts.
 
     All prompts are one batch. Figures are means over prompts, each of which counts once, with t intervals; a prompt
-    without a kept token or without an elbow has none. An elbow is that of a prompt's mean sorted scores over its
-    sequences; where the scope is wider, of all its tokens. It is in its range only if most prompts have one.
-    ``ranges`` are those of :data:`FIGURES`, ends included.
+    without a kept token or without an elbow has no value. An elbow is that of a prompt's mean sorted scores over its
+    sequences or, if the scope is wider, of all its tokens. It is in its range only if most prompts have one. ``ranges``
+    are those of :data:`FIGURES`, ends included.
     """
     parts = []
     for temperature, rows in tokens.groupby("temperature"):
@@ -113,7 +113,7 @@ def crossing(tokens: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:
 
 
 def _cells(rows: pd.DataFrame, reference: str, scope: str) -> pd.DataFrame:
-    """The readings of one reference and scope: a row a quantity and cut."""
+    """The readings of one reference and scope: a row per quantity and cut."""
     score, h1 = rows[f"score_{reference}"].to_numpy(), rows["h1"].to_numpy()
     keys = rows.groupby(SCOPES[scope]).ngroup().to_numpy().astype(np.int64)
     kept = kept_tokens(score, keys)
@@ -131,9 +131,9 @@ def _cells(rows: pd.DataFrame, reference: str, scope: str) -> pd.DataFrame:
     means = over_seeds(by_prompt.melt(var_name="figure"), ["figure"]).set_index("figure")
     cells = pd.DataFrame([(q, cut) for q in QUANTITIES for cut in CUTS], columns=["quantity", "cut"])
     for figure, name in {"probability": "quantity", "high_share": "cut", "elbow": "elbow"}.items():
-        of_cell = means.reindex(cells[name] if name in cells else [name] * len(cells))
+        cell_means = means.reindex(cells[name] if name in cells else [name] * len(cells))
         for end, column in {"": "mean", "_low": "low", "_high": "high"}.items():
-            cells[figure + end] = of_cell[column].to_numpy()
+            cells[figure + end] = cell_means[column].to_numpy()
     cells["elbow_prompts"] = int(means["seeds"]["elbow"])
     return cells.assign(kept_share=kept.mean(), median_h1=limits[0], tokens=len(rows), prompts=len(places))
 
@@ -141,7 +141,7 @@ def _cells(rows: pd.DataFrame, reference: str, scope: str) -> pd.DataFrame:
 def kept_tokens(score: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether a token is among the highest tenth of those with its key, rounded up, ties to the earlier; (N,).
 
-    Tokens of one key stand together.
+    Tokens of one key are adjacent.
     """
     _, row, counts = np.unique(keys, return_inverse=True, return_counts=True)
     place = np.arange(len(keys)) - (counts.cumsum() - counts)[row]

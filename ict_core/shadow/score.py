@@ -1,4 +1,4 @@
-"""Every rule on the same rollouts: what it keeps of them, and how far any two of them agree."""
+"""Every rule on the same rollouts: what it keeps of them, and how far any two rules agree."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,16 +16,16 @@ from ict_core.store.token_scores import STATISTICS, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
 Floats = NDArray[np.float64]
-_ORDER = ["group", "rollout", "position"]
+ORDER = ["group", "rollout", "position"]  # of tokens
 
 
 def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     """The padded tensors of one sampled step, as the training's selection saw them, from rows of `records.TOKENS`.
 
-    A further column `decides` has the tokens that decide; scores that are not sampled may stand there too.
+    A further column `decides` marks the tokens that decide; columns of scores that are not sampled may be present too.
     """
     names = (*STATISTICS, *(name for name in UNSAMPLED_SCORES if name in rows))
-    group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in _ORDER)
+    group, rollout, position = (torch.tensor(rows[column].to_numpy(copy=True)) for column in ORDER)
     group_size = int(rollout.max()) + 1
     row = group * group_size + rollout
     shape = ((int(group.max()) + 1) * group_size, int(position.max()) + 1)
@@ -46,30 +46,30 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
 
 
 def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Floats, list[Floats | None]]:
-    """The weights that R rules give a step's N tokens, (R, N), and by which scores each ranks them, (N,), or None.
+    """The weights that R rules give a step's N tokens, (R, N), and the scores by which each ranks them, (N,), or None.
 
     The rows of `records.TOKENS` are sorted by group, rollout and position.
     """
     batch, step = rebuilt(rows), int(rows["step"].iloc[0])
-    own = [(rule, rule_seed(seed, rule, step)) for rule in rules]
-    weights = np.stack([rule.weights(batch, drawn)[batch.mask].double().numpy() for rule, drawn in own])
-    scores = [rule.score(batch, drawn) for rule, drawn in own]
+    seeded = [(rule, rule_seed(seed, rule, step)) for rule in rules]
+    weights = np.stack([rule.weights(batch, draw_seed)[batch.mask].double().numpy() for rule, draw_seed in seeded])
+    scores = [rule.score(batch, draw_seed) for rule, draw_seed in seeded]
     return weights, [None if values is None else values[batch.mask].double().numpy() for values in scores]
 
 
 def rule_seed(seed: int, rule: Rule, step: int) -> int:
-    """The seed of a rule's random draws at one step, whatever other rules there are."""
+    """The seed of a rule's random draws at one step, independent of the other rules."""
     return derive_seed(seed, "shadow", rule.name, step)
 
 
 def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All rules, in their order, on one sampled step: frames of `records.SHADOW` and of `records.OVERLAP`.
 
-    A rule whose scope is the batch has the sampled groups for its batch, and the longest of their responses for the
-    padded length, so it keeps other tokens than in a training, whose batch has more groups; rules of a sequence's or a
-    group's scope keep exactly what they would keep there. ``rows`` are of `records.TOKENS`, the seed is the cell's.
+    For a rule whose scope is the batch, the sampled groups are the batch, padded to their longest response. So it keeps
+    other tokens than in a training, whose batch has more groups. Rules whose scope is a sequence or a group keep
+    exactly what they would keep there. ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """
-    rows = rows.sort_values(_ORDER, kind="stable")
+    rows = rows.sort_values(ORDER, kind="stable")
     step, names = int(rows["step"].iloc[0]), [rule.name for rule in rules]
     weights, scores = applied(rows, rules, seed)
     shadow = composition(rows, weights).assign(step=step, rule=names, tokens=len(rows))[list(records.SHADOW)]
@@ -78,16 +78,16 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
 
 
 def composition(rows: pd.DataFrame, weights: Floats) -> pd.DataFrame:
-    """What R rules' weights, (R, N), lie on, from one step's N rows of `records.TOKENS`: a row a rule.
+    """The shares and means under R rules' weights, (R, N), of one step's N rows of `records.TOKENS`: a row per rule.
 
-    The columns are those of :func:`parts`.
+    The columns are those of :func:`parts`, and `forks`, the number of known forks.
     """
     frame = composed(*parts(rows), weights).assign(forks=rows["fork"].to_numpy().sum())
     return frame.astype(np.float32).astype(np.float64)  # as exact as the statistics, and half the file
 
 
 def composed(shares: pd.DataFrame, means: pd.DataFrame, weights: Floats) -> pd.DataFrame:
-    """The shares and means of :func:`parts` of R rules' weights, (R, N), those of a mask 0 and 1: a row a rule.
+    """The shares and means of :func:`parts` under R rules' weights, (R, N), 0 and 1 for a mask: a row per rule.
 
     A share is sum w x / sum x and may be above 1; `kept_share` is the effective one, (sum w)^2 / (N sum w^2).
     """
@@ -101,15 +101,15 @@ def composed(shares: pd.DataFrame, means: pd.DataFrame, weights: Floats) -> pd.D
 
 
 def parts(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What each token of one step, of N rows of `records.TOKENS`, adds to shares and to means of kept tokens.
+    """What each token of one step, N rows of `records.TOKENS`, contributes to shares and to means of kept tokens.
 
-    Shares of what all tokens have: `kept_share` (of their number), `fork_recall` (of the known forks), `surprise_share`
-    (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of the policy gradient
-    A (e_a - p) with respect to each token's logits). Means over the kept tokens: `fork_precision`, `positive_share` and
-    `negative_share` (A > 0, A < 0), `high_h1_share` and `high_h2_share` (above the median of all tokens; a tie is
-    half), `position` (0 the response's first, 1 its last token; the only token of a response stands at 0),
-    `probability` p, `purity` beta = exp(-H2), `distance` |p - beta|. NaN where a share is of nothing or a mean over
-    nothing, and for forks where none is known.
+    Shares of the total of all tokens: `kept_share` (of their number), `fork_recall` (of the known forks),
+    `surprise_share` (of the mass 1 - p), `gradient_share` (of the sum of |A| sqrt(1 - 2 p + beta), the norms of the
+    policy gradient A (e_a - p) with respect to each token's logits). Means over the kept tokens: `fork_precision`,
+    `positive_share` and `negative_share` (A > 0, A < 0), `high_h1_share` and `high_h2_share` (above the median of all
+    tokens; a tie is half), `position` (0 the response's first, 1 its last token; 0 for the only token of a response),
+    `probability` p, `purity` beta = exp(-H2), `distance` |p - beta|. NaN for a share of nothing or a mean over nothing,
+    and for forks if none is known.
     """
     logprob, h2, advantage, fork = (rows[c].to_numpy() for c in ("logprob", "h2", "advantage", "fork"))
     p, purity, ones = np.exp(logprob), np.exp(-h2), np.ones(len(rows))
@@ -140,11 +140,11 @@ def _above_median(values: pd.Series) -> Floats:
 
 
 def overlap(weights: Floats, scores: Sequence[Floats | None], names: Sequence[str]) -> pd.DataFrame:
-    """How far any two of R rules agree: a row a pair, in the rules' order.
+    """How far any two of R rules agree: a row per pair, in the rules' order.
 
-    `jaccard`: of the rules' weights, (R, N), the sum of the smaller ones over that of the larger ones; of masks, tokens
-    that both keep over tokens that either keeps. `rank_correlation`: Spearman's of the scores, by which each rule ranks
-    the N tokens; NaN where it ranks none or all its scores are equal.
+    `jaccard`: the sum of the smaller weights over the sum of the larger ones, from the rules' weights, (R, N); for
+    masks, the tokens that both keep over the tokens that either keeps. `rank_correlation`: Spearman's, of the scores by
+    which each rule ranks the N tokens; NaN if a rule ranks none or all its scores are equal.
     """
     ranked = pd.DataFrame({i: np.full(weights.shape[1], np.nan) if s is None else s for i, s in enumerate(scores)})
     correlation = ranked.corr(method="spearman").to_numpy()
@@ -161,7 +161,7 @@ def overlap(weights: Floats, scores: Sequence[Floats | None], names: Sequence[st
 def score_study(tokens: pd.DataFrame, rules: Sequence[Rule], baseline: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """All rules on every sampled step of every cell: frames of `records.STUDY_SHADOW` and `records.STUDY_OVERLAP`.
 
-    The overlap is told on the rollouts of the baseline, which has run, alone; ``tokens`` are `records.STUDY_TOKENS`.
+    The overlap is computed only on the rollouts of the baseline, which has run; ``tokens`` are `records.STUDY_TOKENS`.
     """
     shadows, overlaps = [], []
     for _, rows in tokens.groupby([*CELL, "step"], sort=False):

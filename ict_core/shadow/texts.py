@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 from ict_core.shadow.prompts import Prompts
 from ict_core.store import records
 
-LEAST_TOKENS, LEAST_PROMPTS = 20, 5  # of a text that is told of
+LEAST_TOKENS, LEAST_PROMPTS = 20, 5  # of a text that is reported
 FORM_WORDS = frozenset(
     """a about above across after again all also although am an and another any anyone anything are around as at
     away be because been before being below between both but by can cannot could did do does doing down during each
@@ -28,10 +28,10 @@ CLASSES = ("content word", "form word", "piece of a word", "number", "sign", "sp
 
 
 def word_class(text: str, before: str, special: bool) -> str:
-    """The one of :data:`CLASSES` that a token belongs to, from its text and that of the token before it.
+    """The class (one of :data:`CLASSES`) of a token, from its text and that of the token before it.
 
-    Letters that go on with a word which the token before began are a piece of it; a word's first token counts as the
-    word itself, so that a longer word that begins like a form word counts as that.
+    Letters that continue the word of the token before are a piece of a word. A word's first token counts as the whole
+    word, so that a longer word that begins like a form word counts as a form word.
     """
     if special:
         return "end of the answer"
@@ -48,29 +48,29 @@ def word_class(text: str, before: str, special: bool) -> str:
 
 
 def _text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
-    """A token's text; of one that is a part of a character, which has none, its name in the vocabulary."""
+    """A token's text; for a token that is only a part of a character, its name in the vocabulary."""
     text = str(tokenizer.decode([number]))
     return str(tokenizer.convert_ids_to_tokens(number)) if "\ufffd" in text else text
 
 
 def shown(text: str) -> str:
-    """A token's text with its blanks, line ends and all that does not print made visible."""
+    """A token's text with its blanks, line ends and unprintable characters made visible."""
     marked = text.replace("\n", "↵").replace("\t", "⇥").replace(" ", "·")
     return "".join(c if c.isprintable() else f"⟨{ord(c):04X}⟩" for c in marked) or "(empty)"
 
 
 def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Sequence[int]) -> pd.DataFrame:
-    """What share of a token's, and of a class of words', occurrences every rule keeps: `records.TOKEN_TEXTS`, no model.
+    """The share of a token's or a word class's occurrences that every rule keeps: `records.TOKEN_TEXTS`, no model.
 
     Tokens with :data:`LEAST_TOKENS` occurrences in :data:`LEAST_PROMPTS` prompts or more; every class that occurs. A
-    rule that keeps all tokens selects none and is left out, and so is one that weighs them.
+    rule that keeps all tokens selects none and is left out, and so is a rule that weighs tokens.
     """
     rows = prompts.rows
     ids = rows["token"].to_numpy()
     spellings = {int(i): _text(tokenizer, int(i)) for i in np.unique(ids)}
     texts = [spellings[int(i)] for i in ids]
     first = rows["position"].to_numpy() == 0
-    before = ["" if begins else left for begins, left in zip(first, ["", *texts[:-1]], strict=True)]
+    before = ["" if is_first else previous for is_first, previous in zip(first, ["", *texts[:-1]], strict=True)]
     classes = [word_class(*token) for token in zip(texts, before, np.isin(ids, list(stops)), strict=True)]
     words = ["(end)" if kind == CLASSES[-1] else shown(text) for text, kind in zip(texts, classes, strict=True)]
     frames = []
@@ -86,23 +86,23 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     if not frames:
         return pd.DataFrame(columns=columns)
     table = pd.concat(frames, ignore_index=True)
-    often = (table["tokens"] >= LEAST_TOKENS) & (table["prompts"] >= LEAST_PROMPTS) | (table["kind"] == "class")
-    return table.loc[often, columns].reset_index(drop=True)
+    frequent = (table["tokens"] >= LEAST_TOKENS) & (table["prompts"] >= LEAST_PROMPTS) | (table["kind"] == "class")
+    return table.loc[frequent, columns].reset_index(drop=True)
 
 
 def kept_shares(tokens: pd.DataFrame) -> pd.DataFrame:
-    """The share of each text's occurrences that is kept, with a 95 % interval for new prompts, a row a text.
+    """The share of each text's occurrences that is kept, with a 95 % interval for new prompts, a row per text.
 
     The columns of ``tokens`` are text, group (the prompt) and kept. The interval is Wilson's with an effective number
     of occurrences (Korn and Graubard 1998, who use it with Clopper's and Pearson's): p (1 - p) over the share's
-    variance between prompts, no more than there are; where all or none are kept, the number of prompts.
+    variance between prompts, at most the actual number. If all or none are kept, it is the number of prompts.
     """
     cells = tokens.groupby(["text", "group"], sort=True)["kept"].agg(["sum", "count"]).astype(np.float64)
     total = cells.groupby(level="text").sum()
     share = total["sum"] / total["count"]
-    rest = cells["sum"] - cells["count"] * share.reindex(cells.index, level="text")
+    residual = cells["sum"] - cells["count"] * share.reindex(cells.index, level="text")
     prompts = cells.groupby(level="text").size()
-    squares: pd.Series = rest.pow(2).groupby(level="text").sum()
+    squares: pd.Series = residual.pow(2).groupby(level="text").sum()
     spread = squares / total["count"] ** 2 * prompts / (prompts - 1).clip(lower=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = (share * (1 - share) / spread).clip(upper=total["count"])

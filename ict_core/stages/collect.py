@@ -1,4 +1,4 @@
-"""What every cell left, in the few files that all evidence is made from."""
+"""The output of every cell, gathered in the few files from which all evidence is made."""
 
 from ict_core.jobs.command import MaybeCells, Results, StudyFile, command, study_to_run
 from ict_core.store.layout import CLAIMS
@@ -6,7 +6,7 @@ from ict_core.store.layout import CLAIMS
 
 @command("collect", writes="results")
 def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
-    """Gather what all cells left into the study's files."""
+    """Gather the output of all cells into the study's files."""
     loaded = study_to_run(study)
     from ict_core.evidence.cells import counted
     from ict_core.evidence.collect import collect

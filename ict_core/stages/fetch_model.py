@@ -23,7 +23,7 @@ def run(study: StudyFile, model: Name, out: Given) -> None:
     if isinstance(stated, ScratchModel):
         raise UserError(f"{file}: kind {stated.kind} is pretrained, not fetched")
     remember_source()
-    # gigabytes for a study that cannot have its data are for nothing
+    # before gigabytes are fetched for a study that cannot get its data
     if not has_problems(root / study_folder(loaded.name)):
         check_study_access(loaded, mirror_of(loaded, study))
     resolved = loaded.stage_config("base", Cell(model, BASE_VARIANT, 0))

@@ -42,8 +42,8 @@ def run(
 
     started = time.perf_counter()
     remember_source()
-    asked, model = records.read_frame(problems, records.PROBLEMS), study.models[chosen.model]
-    sampled, facts = answers(checkpoint, model, study.evaluation, asked, chosen.seed, cache)
+    questions, model = records.read_frame(problems, records.PROBLEMS), study.models[chosen.model]
+    sampled, facts = answers(checkpoint, model, study.evaluation, questions, chosen.seed, cache)
     completions = sampled[list(records.COMPLETIONS)]
     facts = {
         "stage": "generate",

@@ -36,8 +36,8 @@ def run(
     started = time.perf_counter()
     remember_source()
     answers = records.read_frame(completions, records.COMPLETIONS)
-    asked = records.read_frame(problems, records.PROBLEMS)
-    grades = grade_completions(answers, asked, workers=workers, **loaded.grading.dump())
+    questions = records.read_frame(problems, records.PROBLEMS)
+    grades = grade_completions(answers, questions, workers=workers, **loaded.grading.dump())
     facts = {
         "stage": "grade",
         "workers": workers,

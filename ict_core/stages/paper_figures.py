@@ -1,11 +1,11 @@
-"""The paper's figures by the paper's numbers."""
+"""The paper's figures, numbered as in the paper."""
 
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 
 @command("paper-figures", portable=True, writes="results")
 def run(stored: StoredFolder, results: Results, paper: Given) -> None:
-    """Make the paper's figures, by the paper's numbers, beside the paper's own results."""
+    """Make the paper's figures, numbered as in the paper, beside the paper's own results."""
     from ict_core.report.paper import paper_figures
     from ict_core.tables.paper import read_paper
 

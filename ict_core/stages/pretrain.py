@@ -30,9 +30,9 @@ def run(study: StudyFile, model: Name, held_out: HeldOut, out: Given, seed: Base
     from ict_core.store.manifests import remember_source
     from ict_core.training.pretrain import pretrain
 
-    base, known = Cell(model, BASE_VARIANT, seed), loaded.all_bases()
-    if base not in known:
-        allowed = ", ".join(str(cell.seed) for cell in known if cell.model == model)
+    base, bases = Cell(model, BASE_VARIANT, seed), loaded.all_bases()
+    if base not in bases:
+        allowed = ", ".join(str(cell.seed) for cell in bases if cell.model == model)
         raise UserError(f"--seed {seed}: no base model of {model} in {loaded.name}; allowed: {allowed}")
     stated = loaded.base_model(base)
     prompts = set(records.read_frame(held_out, records.PROBLEMS)["prompt"])  # none of them may be in the text

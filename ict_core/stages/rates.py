@@ -10,7 +10,7 @@ _KEPT = ("learning_rate", "rewards", "base_rewards")
 def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     """Gather the learning rates that a study chose, for other studies (`rates_of`).
 
-    ``rates.json`` has nothing that another run would not give again, as studies that take its rates hold its hash.
+    ``rates.json`` contains only what a rerun would give again, as studies that take its rates record its hash.
     """
     loaded = study_to_run(study)
     import pandas as pd
@@ -40,8 +40,8 @@ def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     rewards = pd.concat(logs)[list(records.REWARDS)]
     for (model, variant), choice in choices.items():
         manifests.append({"model": model, "variant": variant, "seed": min(loaded.tuning.seeds)} | choice)
-        of_arm = rewards[(rewards["model"] == model) & (rewards["variant"] == variant)]
-        if wrong := check_rewards(of_arm, choice, loaded.training.learning_rate):
+        arm_rewards = rewards[(rewards["model"] == model) & (rewards["variant"] == variant)]
+        if wrong := check_rewards(arm_rewards, choice, loaded.training.learning_rate):
             raise UserError(
                 f"{files.chosen_rate(model, variant)}: not by its trainings: {wrong[0]}; delete it and rerun"
             )

@@ -1,4 +1,4 @@
-"""Every response token of an untrained model's answers: what the policy was there, and all scores."""
+"""Every response token of an untrained model's answers, with the policy's entropies and all scores."""
 
 from typing import TYPE_CHECKING
 
@@ -12,26 +12,20 @@ if TYPE_CHECKING:
 
 @command("read-tokens")
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, out: Given) -> None:
-    """Read every token of an untrained model's answers: entropies and all scores. Goes on where it was."""
+    """Read every token of an untrained model's answers: entropies and all scores. Continues where it stopped."""
     loaded = study_of_model(study, model)
-    from ict_core.shadow.policy import Policy, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.policy import in_parts, opened, parts_folder
     from ict_core.store import records
     from ict_core.store.code import fingerprint
-    from ict_core.store.files import hash_weights, remove
-    from ict_core.store.manifests import check_files, remember_source
+    from ict_core.store.files import remove
 
-    remember_source()
-    check_files(checkpoint)
-    answers, asked = records.read_frame(rollouts, records.ROLLOUTS), records.read_frame(problems, records.PROBLEMS)
-    prompts = prompts_of(loaded, model, answers, asked)
-    policy = Policy(checkpoint, loaded)
+    policy, prompts = opened(loaded, model, checkpoint, rollouts, problems)
 
     def read(prompt: "Prompt") -> "pd.DataFrame":
         sampled = policy.rollouts(prompt.prompt, prompt.ids)
         return policy.tokens(sampled, prompt.rewards, prompt.advantages).assign(group=prompt.number)
 
-    state = [loaded.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(rollouts)]
-    folder = parts_folder(out, *state, fingerprint("stages.read_tokens"))
+    folder = parts_folder(out, loaded, checkpoint, rollouts, fingerprint("stages.read_tokens"))
     tokens = in_parts(folder, prompts, read, records.TOKENS, "prompt")
     records.write_frame(tokens, out, records.TOKENS)
     remove(folder.parent)

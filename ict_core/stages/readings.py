@@ -1,4 +1,4 @@
-"""Every reading of the paper on a model's answers: from its distributions to a row a reading, without a training."""
+"""Every reading of the paper on a model's answers: one row per reading from its distributions, without a training."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,34 +12,29 @@ if TYPE_CHECKING:
     from ict_core.shadow.policy import Prompt
 
 SETS = ("first", "second")
-"""Of prompts, every other one each: what the first finds, the second confirms or refutes."""
+"""Two sets of prompts, every other one in each: the second set confirms or refutes what the first finds."""
 
 
 @command("readings")
 def run(
     study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollouts: Given, claims: Given, out: Given
 ) -> None:
-    """Cross all readings of the paper on a model's answers, from its distributions. Goes on where it was."""
+    """Cross all readings of the paper on a model's answers, from its distributions. Continues where it stopped."""
     loaded = study_of_model(study, model)
     import pandas as pd
     import torch
 
-    from ict_core.shadow.policy import Policy, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.policy import in_parts, opened, parts_folder
     from ict_core.shadow.readings import TEMPERATURES, crossing, token_readings
     from ict_core.store import records
     from ict_core.store.code import fingerprint
-    from ict_core.store.files import hash_weights, remove
-    from ict_core.store.manifests import check_files, remember_source
+    from ict_core.store.files import remove
 
-    remember_source()
-    check_files(checkpoint)
-    ranges, answers = ranges_of(claims), records.read_frame(rollouts, records.ROLLOUTS)
-    prompts = prompts_of(loaded, model, answers, records.read_frame(problems, records.PROBLEMS))
+    ranges = ranges_of(claims)
+    policy, prompts = opened(loaded, model, checkpoint, rollouts, problems)
     if len(prompts) < len(SETS):
         raise UserError(f"{rollouts}: {len(prompts)} prompt to read; allowed: at least {len(SETS)}, one for each set")
-    policy = Policy(checkpoint, loaded)
-    state = [loaded.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(rollouts)]
-    folder = parts_folder(out, *state, fingerprint("stages.readings"))
+    folder = parts_folder(out, loaded, checkpoint, rollouts, fingerprint("stages.readings"))
 
     def read(prompt: "Prompt") -> "pd.DataFrame":
         group = policy.rollouts(prompt.prompt, prompt.ids)
@@ -52,17 +47,17 @@ def run(
 
     found = []
     for number, kind in enumerate(SETS):
-        some = prompts[number :: len(SETS)]
-        drawn = torch.tensor([token for prompt in some for ids in prompt.ids for token in ids])
-        tokens = in_parts(folder / kind, some, read, records.READING_TOKENS, "prompt")
+        subset = prompts[number :: len(SETS)]
+        drawn = torch.tensor([token for prompt in subset for ids in prompt.ids for token in ids])
+        tokens = in_parts(folder / kind, subset, read, records.READING_TOKENS, "prompt")
         found.append(crossing(tokens, ranges).assign(set=kind))
-        print(f"{kind} set: {found[-1]['tokens'].max()} tokens of {len(some)} prompts")
+        print(f"{kind} set: {found[-1]['tokens'].max()} tokens of {len(subset)} prompts")
     records.write_frame(pd.concat(found), out, records.READINGS)
     remove(folder.parent)
 
 
 def ranges_of(claims: Path) -> dict[str, tuple[float, float]]:
-    """The range of each of `shadow.FIGURES`, as the ledger has it of ICT's kept tokens."""
+    """The range of each of `shadow.readings.FIGURES` that the ledger states for ICT's kept tokens."""
     from ict_core.evidence.claims import Measure, read_claims
     from ict_core.shadow.readings import FIGURES
 

@@ -24,14 +24,14 @@ def run(study: StudyFile, results: Results, claims: Given) -> None:
     files = StudyFiles(results)
     paths = {cell: files.readings(*cell) for cell in loaded.cells_read()}
     frames = {cell: records.read_frame(path, records.READINGS) for cell, path in paths.items()}
-    whole = pd.concat([frame.assign(model=cell.model, variant=cell.variant) for cell, frame in frames.items()])
+    all_readings = pd.concat([frame.assign(model=cell.model, variant=cell.variant) for cell, frame in frames.items()])
     out, manifest_file, *_ = files.reading_pages
-    records.write_frame(whole, out, records.STUDY_READINGS)
+    records.write_frame(all_readings, out, records.STUDY_READINGS)
     hashes = {cell.folder: records.content_hash(path) for cell, path in paths.items()}
     write_manifest(manifest_file, manifest(loaded.stage_config("read_tokens")) | {"stage": "readings", "read": hashes})
     pages = StudyFiles(out.parent)
-    write_table(readings_table(whole), pages.tables, loaded.note)
+    write_table(readings_table(all_readings), pages.tables, loaded.note)
     with rc_context(RC):
-        figure = readings.draw(whole, ranges_of(claims))
+        figure = readings.draw(all_readings, ranges_of(claims))
     write_figure(figure, "readings", pages.figures, loaded.note)
-    print(f"{len(whole)} readings of {len(paths)} models, each on two sets of prompts")
+    print(f"{len(all_readings)} readings of {len(paths)} models, each on two sets of prompts")

@@ -1,4 +1,4 @@
-"""What another grader makes of a study's stored completions."""
+"""What another grader changes in the verdicts on a study's stored completions."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ def run(
     out: Given,
     stored: Annotated[bool, Option("--stored", help="write the study's stored files under the new grades too")] = False,
 ) -> None:
-    """List the answers whose verdict flipped where a study's completions were graded anew."""
+    """List the answers whose verdict changed when a study's completions were graded anew."""
     loaded = study_to_run(study)
     from ict_core.report.regrade import regrade
 

@@ -1,4 +1,4 @@
-"""An untrained model's answers with their tokens, to be read: those that the evaluation has, if it has them."""
+"""An untrained model's answers with their tokens, for reading; the evaluation's are reused if there are any."""
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model
@@ -18,10 +18,10 @@ def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache
     sizes = {evaluation.samples_for(benchmark) for benchmark in loaded.benchmarks}
     if len(sizes) > 1:
         raise UserError(f"evaluation.samples_of: {sorted(sizes)} samples; allowed in a token study: one number for all")
-    asked = records.read_frame(problems, records.PROBLEMS)
-    completions, facts = answers(checkpoint, loaded.models[model], evaluation, asked, 0, cache)
+    questions = records.read_frame(problems, records.PROBLEMS)
+    completions, facts = answers(checkpoint, loaded.models[model], evaluation, questions, 0, cache)
     sampled = completions[list(records.COMPLETIONS)]
-    grades = grade_completions(sampled, asked, workers=evaluation.threads, **loaded.grading.dump())
+    grades = grade_completions(sampled, questions, workers=evaluation.threads, **loaded.grading.dump())
     rollouts = completions.assign(status=grades["status"].to_numpy())
     records.write_frame(rollouts[list(records.ROLLOUTS)], out, records.ROLLOUTS)
     tokens = completions["tokens"].sum()

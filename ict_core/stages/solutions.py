@@ -1,4 +1,4 @@
-"""The worked solutions with which a supervised start trains."""
+"""The worked solutions on which a supervised start trains."""
 
 from ict_core.jobs.command import Given, StudyFile, command, mirror_of, study_to_run
 

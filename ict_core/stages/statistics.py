@@ -5,7 +5,7 @@ from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 @command("statistics", portable=True, writes="results")
 def run(stored: StoredFolder, results: Results, claims: Given) -> None:
-    """Compute runs, levels, contrasts and what is said of tokens."""
+    """Compute runs, levels, contrasts and token statistics."""
     from ict_core.evidence.frames import study_frames
     from ict_core.statistics.schemas import STATISTICS
     from ict_core.store import records

@@ -17,45 +17,39 @@ def run(
 ) -> None:
     """Take the gradient that each rule's tokens carry, on some prompts of an untrained model.
 
-    The prompts are the first with right and wrong answers. Goes on where it was.
+    The prompts are the first ones with right and wrong answers. Continues where it stopped.
     """
     loaded = study_of_model(study, model)
     import pandas as pd
     import torch
 
     from ict_core.selection.base import distinct_rules
-    from ict_core.shadow.policy import Policy, in_parts, parts_folder, prompts_of
+    from ict_core.shadow.policy import in_parts, opened, parts_folder
     from ict_core.shadow.prompts import Prompts
     from ict_core.store import records
     from ict_core.store.code import fingerprint
-    from ict_core.store.files import hash_weights, remove
-    from ict_core.store.manifests import check_files, remember_source
+    from ict_core.store.files import remove
 
-    remember_source()
-    check_files(checkpoint)
-    answers, asked = records.read_frame(rollouts, records.ROLLOUTS), records.read_frame(problems, records.PROBLEMS)
+    policy, prompts = opened(loaded, model, checkpoint, rollouts, problems)
     rules = distinct_rules(loaded.methods)
     scored = Prompts.of(records.read_frame(tokens, records.TOKENS), rules, loaded.data.seed)
     places = dict(scored.each())
-    mixed = [prompt for prompt in prompts_of(loaded, model, answers, asked) if prompt.advantages.any()]
+    mixed = [prompt for prompt in prompts if prompt.advantages.any()]
     chosen = mixed[: loaded.token_study.gradient_prompts]
-    policy = Policy(checkpoint, loaded)
 
     def take(prompt: "Prompt") -> "pd.DataFrame":
         sampled = policy.rollouts(prompt.prompt, prompt.ids)
         mask = sampled.completion_mask
         weights = [
-            torch.zeros(mask.shape).masked_scatter(mask, torch.from_numpy(own[places[prompt.number]]).float())
-            for own in scored.weights
+            torch.zeros(mask.shape).masked_scatter(mask, torch.from_numpy(rule_weights[places[prompt.number]]).float())
+            for rule_weights in scored.weights
         ]
         shares = policy.gradients(sampled, prompt.advantages, weights)
         frame = pd.DataFrame(shares, columns=["norm_share", "cosine"])
         return frame.assign(rule=[r.name for r in rules], benchmark=prompt.benchmark, problem=prompt.problem)
 
-    state = [loaded.stage_config("read_tokens"), hash_weights(checkpoint), records.content_hash(tokens)]
-    state.append([rule.name for rule in rules])
-    weights = hashlib.sha256(scored.weights.tobytes()).hexdigest()
-    folder = parts_folder(out, *state, weights, fingerprint("stages.token_gradients"))
+    state = [[rule.name for rule in rules], hashlib.sha256(scored.weights.tobytes()).hexdigest()]
+    folder = parts_folder(out, loaded, checkpoint, tokens, *state, fingerprint("stages.token_gradients"))
     if chosen:
         gradients = in_parts(folder, chosen, take, records.GRADIENT_SHARES, "prompt")
     else:

@@ -1,4 +1,4 @@
-"""What is shown of a token study."""
+"""The tables, figures, claims and page of a token study."""
 
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 

@@ -41,9 +41,9 @@ def preload(study: "Study") -> None:
 
 
 def _load(*recipes: "Training") -> None:
-    """Without packages that transformers and TRL import wherever they are installed, and no recipe has a use for."""
+    """Import the training, without packages that transformers and TRL import if installed and no recipe uses."""
     without: tuple[str, ...] = () if any(recipe.lora for recipe in recipes) else ("peft",)
-    without += () if any(recipe.rollouts for recipe in recipes) else ("scipy", "vllm")  # which needs scipy
+    without += () if any(recipe.rollouts for recipe in recipes) else ("scipy", "vllm")  # vllm needs scipy
     with loading(without=without):
         from ict_core.training.run import train_run  # noqa: F401
 
@@ -73,8 +73,8 @@ def run(
 
     remember_source()
     if study.is_tuned(chosen) != (inputs.rate is not None):
-        wanted = "the file rate.json of its variant" if inputs.rate is None else "none, as the study does not tune it"
-        raise UserError(f"--rate {inputs.rate}: {chosen.folder} of {study.name}; allowed: {wanted}")
+        expected = "the file rate.json of its variant" if inputs.rate is None else "none, as the study does not tune it"
+        raise UserError(f"--rate {inputs.rate}: {chosen.folder} of {study.name}; allowed: {expected}")
     if inputs.rate is not None:
         study = study.with_rate(chosen, read_manifest(inputs.rate)["learning_rate"])
     training, resolved = study.training_for(chosen), study.resolve(chosen)
@@ -86,8 +86,8 @@ def run(
     if study.learning_curve is not None and "learning_curve" in recorded:
         if inputs.held_out is None:
             raise UserError(f"{cell.study}: learning_curve needs held-out problems; give --held-out data/eval.parquet")
-        asked = records.read_frame(inputs.held_out, records.PROBLEMS)
-        held_out = HeldOut.of(study.learning_curve, asked, study.data.seed)
+        questions = records.read_frame(inputs.held_out, records.PROBLEMS)
+        held_out = HeldOut.of(study.learning_curve, questions, study.data.seed)
     training_run = TrainingRun(
         base=inputs.base,
         problems=records.read_frame(inputs.problems, records.PROBLEMS),
@@ -104,7 +104,7 @@ def run(
 
 
 def training_seed(study: "Study", cell: "Cell") -> int:
-    """What all random numbers of a cell's training are derived from: its seed, or of a replica above 0 another."""
+    """The seed of all random numbers of a cell's training: the cell's, or for a replica above 0 one derived from it."""
     replica = study.method_of(cell.variant).replica
     return derive_seed(cell.seed, "replica", replica) if replica else cell.seed
 
@@ -119,8 +119,8 @@ def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:
 
     started = time.perf_counter()
     made = check_files(twin)
-    own = {**manifest(resolved), **cost(started, 0), "taken_over": made["config"]["method"]["name"]}
+    new_entries = {**manifest(resolved), **cost(started, 0), "taken_over": made["config"]["method"]["name"]}
     with appearing(out) as partial:
         shutil.copytree(twin, partial, dirs_exist_ok=True)
-        write_manifest(partial / MANIFEST, {**made, **own})
-    print(f"the rate chosen is the recipe's: taken over from {own['taken_over']}")
+        write_manifest(partial / MANIFEST, {**made, **new_entries})
+    print(f"the rate chosen is the recipe's: taken over from {new_entries['taken_over']}")

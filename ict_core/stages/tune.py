@@ -22,7 +22,7 @@ def run(
 ) -> None:
     """Choose the learning rate of a variant.
 
-    What a round writes says under `next` which trainings the next round asks for; that of the last round has the rate.
+    A round writes under `next` the trainings that the next round asks for; the last round writes the rate.
     """
     loaded = study_to_run(study)
     from ict_core.config.study import trials
@@ -35,11 +35,11 @@ def run(
     remember_source()
     if tuning is None:
         raise UserError(f"{loaded.name}: tuning: missing; allowed: rates and seeds, else no variant is tuned")
-    known: dict[str, Any] = {"round": 0, "next": tuning.first(), "rewards": {}, "base_rewards": {}}
-    known = read_manifest(before) if before else known
-    number, rewards, base = known["round"] + 1, known["rewards"], known["base_rewards"]
+    state: dict[str, Any] = {"round": 0, "next": tuning.first(), "rewards": {}, "base_rewards": {}}
+    state = read_manifest(before) if before else state
+    number, rewards, base = state["round"] + 1, state["rewards"], state["base_rewards"]
     stored, files = counted(loaded, cells), StudyFiles(results)
-    tried = [(rate, seed) for rate, seed in known["next"]]
+    tried = [(rate, seed) for rate, seed in state["next"]]
     for (rate, seed), cell in zip(tried, trials(model, variant, tried), strict=True):
         log = stored.outcome(cell, files).frame("log")
         rewards.setdefault(f"{rate:g}", {})[str(seed)] = last_reward(log)

@@ -1,4 +1,4 @@
-"""The training problems that a base model answers right at times: those from which GRPO has something to learn."""
+"""The training problems that a base model sometimes answers right: from those GRPO can learn."""
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import BaseNumber, Given, Name, StudyFile, command, study_of_model
@@ -22,29 +22,29 @@ def run(
     if rule is None:
         raise UserError(f"{loaded.name}: data.within_reach: missing; the training problems are all of them")
     remember_source()
-    whole = records.read_frame(problems, records.PROBLEMS)
-    if rule.problems is not None and rule.problems < len(whole):
-        drawn = generator(loaded.data.seed, "within reach").choice(len(whole), rule.problems, replace=False)
-        whole = whole.iloc[sorted(drawn)].reset_index(drop=True)
+    pool = records.read_frame(problems, records.PROBLEMS)
+    if rule.problems is not None and rule.problems < len(pool):
+        drawn = generator(loaded.data.seed, "within reach").choice(len(pool), rule.problems, replace=False)
+        pool = pool.iloc[sorted(drawn)].reset_index(drop=True)
     as_in_training = {"temperature": training.temperature, "top_p": 1.0, "max_new_tokens": training.max_new_tokens}
     evaluation = loaded.evaluation.changed(samples=rule.samples, samples_of=None, **as_in_training)
-    completions, facts = answers(checkpoint, loaded.models[model], evaluation, whole, seed, cache)
-    own = completions[list(records.COMPLETIONS)]
-    grades = grade_completions(own, whole, workers=loaded.evaluation.threads, **loaded.grading.dump())
+    completions, facts = answers(checkpoint, loaded.models[model], evaluation, pool, seed, cache)
+    sampled = completions[list(records.COMPLETIONS)]
+    grades = grade_completions(sampled, pool, workers=loaded.evaluation.threads, **loaded.grading.dump())
     right = (grades["status"] == "correct").groupby([grades["benchmark"], grades["problem"]]).mean()
     mixed = right[(right > 0) & (right < 1)]
-    keys = pd.MultiIndex.from_frame(whole[["benchmark", "problem"]])
-    chosen = whole[keys.isin(mixed.index)].reset_index(drop=True)
+    keys = pd.MultiIndex.from_frame(pool[["benchmark", "problem"]])
+    chosen = pool[keys.isin(mixed.index)].reset_index(drop=True)
     trained = {cell.variant for cell in loaded.cells() if cell.model == model}
-    least = max(loaded.training_of(model, variant).prompts_per_step for variant in trained)
-    if len(chosen) < least:
+    needed = max(loaded.training_of(model, variant).prompts_per_step for variant in trained)
+    if len(chosen) < needed:
         raise UserError(
-            f"{loaded.name}: data.within_reach: {len(chosen)} of {len(whole)} problems are answered right in some of "
-            f"{rule.samples} samples and not in all; allowed: at least {least}, the prompts of a "
+            f"{loaded.name}: data.within_reach: {len(chosen)} of {len(pool)} problems are answered right in some of "
+            f"{rule.samples} samples and not in all; allowed: at least {needed}, the prompts of a "
             "step: ask more problems, or take more samples"
         )
     records.write_frame(chosen, out, records.PROBLEMS)
     print(
-        f"{facts['engine']} {facts['engine_version']}: {len(chosen)} of {len(whole)} problems within reach, by "
-        f"{len(own)} answers of {own['tokens'].sum()} tokens, {right.mean():.1%} of them right"
+        f"{facts['engine']} {facts['engine_version']}: {len(chosen)} of {len(pool)} problems within reach, by "
+        f"{len(sampled)} answers of {sampled['tokens'].sum()} tokens, {right.mean():.1%} of them right"
     )

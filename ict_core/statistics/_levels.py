@@ -1,4 +1,4 @@
-"""The level of every method with its intervals, for new problems and for these."""
+"""The level of every arm, with intervals for new problems and for the problems at hand."""
 
 from collections.abc import Mapping
 from itertools import product
@@ -12,7 +12,7 @@ from ict_core.statistics.schemas import AVERAGE, BASE, GAIN, LEVELS
 
 
 def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str]:
-    """The interval for new problems and how it was made, as `LEVELS` has it."""
+    """The interval for new problems, and the name of its method as in the column `interval` of `LEVELS`."""
     blocks = arm.of(benchmark)
     if len(arm.seeds) > 1:
         level, name = two_way_level(blocks), "two-way"
@@ -24,29 +24,29 @@ def _interval(arm: Arm, benchmark: str, one_sample: bool) -> tuple[Estimate, str
 
 
 def _over_base(arm: Arm, base: Arm | None) -> Arm | None:
-    """A trained arm less the base models with which its runs began; None of a base model, or without one.
+    """The difference of a trained arm from the base models that its runs began with.
 
-    A single base model stands against every run.
+    A single base model is subtracted from every run. None if `arm` is the base model itself, or there is no base model.
     """
     if base is None or arm is base:
         return None
-    numbers = [0] * len(arm.seeds) if len(base.seeds) == 1 else [base.seeds.index(seed) for seed in arm.seeds]
-    paired = {name: block[numbers] for name, block in base.blocks.items()}
+    rows = [0] * len(arm.seeds) if len(base.seeds) == 1 else [base.seeds.index(seed) for seed in arm.seeds]
+    paired = {name: block[rows] for name, block in base.blocks.items()}
     return difference(arm, Arm(base.name, arm.seeds, paired))
 
 
 def level_frame(
     arms: Mapping[str, Arms], variants_by_model: VariantsByModel, one_sample: frozenset[tuple[str, str, str]]
 ) -> pd.DataFrame:
-    """A frame of `LEVELS`: those of every shown variant on every benchmark and their average, from each metric's arms.
+    """A frame of `LEVELS`: every shown variant on every benchmark and on their average, from the arms of each metric.
 
-    With several runs the interval is :func:`two_way_level`, with one run it is over problems, or Wilson's where every
-    problem of a (model, variant, benchmark) has one graded sample, as in `one_sample`; "none" without spread. The gain
-    is the difference from the base model, paired by it.
+    The interval of several runs is :func:`two_way_level`. That of one run is over problems, or Wilson's for a (model,
+    variant, benchmark) in `one_sample`, whose problems all have one graded sample. It is "none" if the values have no
+    spread. The gain is the difference of each run from the base model that it began with.
     """
-    shown = [(model, variant) for model, variants in variants_by_model.items() for variant in variants]
+    pairs = [(model, variant) for model, variants in variants_by_model.items() for variant in variants]
     rows = []
-    for (model, variant), (metric, by_variant) in product(shown, arms.items()):
+    for (model, variant), (metric, by_variant) in product(pairs, arms.items()):
         arm = by_variant[model, variant]
         over_base = _over_base(arm, by_variant.get((model, BASE)))
         for benchmark in arm.benchmarks:

@@ -17,17 +17,17 @@ from ict_core.statistics.schemas import BASE
 def analyse(
     scores: pd.DataFrame, variants: Sequence[str], comparisons: Comparisons, averaged: Collection[str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """All statistics of a study, from a frame of `records.SCORES`: the frames runs, levels, contrasts.
+    """The frames runs, levels and contrasts of a study, from its scores (a frame of `records.SCORES`).
 
     `STATISTICS` has their schemas under the same names.
 
     Args:
-        variants: the study's trained variants, in the order in which they are shown; each was run by some model.
+        variants: the study's trained variants in the order in which they are shown; at least one model ran each.
         averaged: the benchmarks that the average is over; None: all.
 
     Raises:
-        UserError: scores that are not complete, with too few samples for a declared metric, or without a variant; a
-            baseline that is no trained variant; arms without a common seed; or a margin or power out of range.
+        UserError: the scores are incomplete, have too few samples for a declared metric, or lack a variant; a baseline
+            is not a trained variant; two arms have no common seed; or the margin or the power is out of range.
     """
     counts = count_matrices(scores)
     unknown = [b for b in comparisons.baselines if b not in variants or b == BASE]

@@ -1,4 +1,4 @@
-"""Arms: what the runs of one model's variant gave, from the frame of scores to values paired by seed and problem."""
+"""Arms: the values of all runs of one model with one variant, made from the scores, paired by seed and problem."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,23 +13,23 @@ from ict_core.statistics.pairing import place_of, shared_seeds
 from ict_core.statistics.schemas import AVERAGE, RUNS
 from ict_core.store.layout import cell_folder
 
-_ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values keep the order in which they first come
+_ORDERED = ("model", "variant", "benchmark", "problem")  # columns whose values stay in order of appearance
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What a model's runs under one variant got right on one benchmark."""
+    """How many samples the runs of one model with one variant got right on one benchmark."""
 
-    seeds: tuple[int, ...]  # of the runs, ascending
+    seeds: tuple[int, ...]  # the runs' seeds, ascending
     n: NDArray[np.int64]  # samples graded, shape (seeds, problems), problems in the order of the scores
     correct: NDArray[np.int64]  # samples correct, shape (seeds, problems)
 
 
 def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
-    """The counts of every (model, variant, benchmark), keys in the order in which the scores first show the values.
+    """The counts by (model, variant, benchmark), keys in the order in which their values first appear in the scores.
 
-    Of a frame of `records.SCORES`, rows in any order, each problem of a cell once. No rows, or a cell that lacks a
-    problem that another cell of its model has (named), are a UserError.
+    `scores` is a frame of `records.SCORES`, with rows in any order and each problem of a cell once. A UserError if it
+    has no rows, or if a cell lacks a problem that another cell of its model has; the message names both.
     """
     if scores.empty:
         raise UserError("scores: no rows; evaluate at least one cell")
@@ -38,10 +38,10 @@ def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
     for model, rows in ordered.groupby("model", sort=False, observed=True):
         by_cell = rows.set_index(["variant", "seed", "benchmark", "problem"])[["n", "correct"]]
         n, correct = (by_cell[name].unstack(["benchmark", "problem"]) for name in by_cell)
-        lacking = n.isna()
-        if lacking.any(axis=None):
-            row, column = np.argwhere(lacking.to_numpy())[0]
-            (variant, seed), (benchmark, problem) = lacking.index[row], lacking.columns[column]
+        missing = n.isna()
+        if missing.any(axis=None):
+            row, column = np.argwhere(missing.to_numpy())[0]
+            (variant, seed), (benchmark, problem) = missing.index[row], missing.columns[column]
             raise UserError(
                 f"scores: {cell_folder(str(model), variant, seed)} lacks problem {problem} of {benchmark}, which other "
                 "cells of its model have; evaluate it again"
@@ -57,12 +57,12 @@ def count_matrices(scores: pd.DataFrame) -> dict[tuple[str, str, str], Counts]:
 
 @dataclass(frozen=True)
 class Arm:
-    """Values of one metric, or differences of them, of a model's runs."""
+    """One metric's values, or differences of them, for the runs of one model with one variant."""
 
     name: str  # model/variant, for messages
-    seeds: tuple[int, ...]  # of the runs, ascending
-    blocks: Mapping[str, NDArray[np.float64]]  # of each benchmark, shape (seeds, problems of the benchmark), shares
-    averaged: Collection[str] | None = None  # the benchmarks that their average is over; None: all
+    seeds: tuple[int, ...]  # the runs' seeds, ascending
+    blocks: Mapping[str, NDArray[np.float64]]  # by benchmark: shares, shape (seeds, problems of the benchmark)
+    averaged: Collection[str] | None = None  # the benchmarks that the average is over; None: all
 
     @property
     def benchmarks(self) -> list[str]:
@@ -70,12 +70,12 @@ class Arm:
         return [*self.blocks, AVERAGE]
 
     def only(self, seeds: tuple[int, ...]) -> "Arm":
-        """The runs of these seeds."""
+        """The same arm with the runs of these seeds alone."""
         rows = [self.seeds.index(seed) for seed in seeds]
         return replace(self, seeds=seeds, blocks={name: block[rows] for name, block in self.blocks.items()})
 
     def of(self, benchmark: str) -> list[NDArray[np.float64]]:
-        """The blocks that a benchmark's mean is over: its own, or those of the average."""
+        """The blocks that enter a benchmark's mean: its own block, or the blocks of all averaged benchmarks."""
         return [block for name, block in self.blocks.items() if covers(benchmark, name, self.averaged)]
 
     def runs(self, benchmark: str) -> NDArray[np.float64]:
@@ -84,13 +84,13 @@ class Arm:
 
 
 Arms = dict[tuple[str, str], Arm]  # by model and variant
-VariantsByModel = Mapping[str, list[str]]  # of each model its variants in the order in which they are shown
+VariantsByModel = Mapping[str, list[str]]  # each model's variants in the order in which they are shown
 
 
 def arms_of(
     counts: Mapping[tuple[str, str, str], Counts], metric: str, averaged: Collection[str] | None = None
 ) -> Arms:
-    """The arms of every (model, variant) under one metric, in the order of `counts`; errors as of `metric_values`."""
+    """One metric's arms by (model, variant), in the order of `counts`; errors are those of `metric_values`."""
     blocks: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
     seeds: dict[tuple[str, str], tuple[int, ...]] = {}
     for (model, variant, benchmark), matrix in counts.items():
@@ -100,9 +100,9 @@ def arms_of(
 
 
 def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
-    """Both arms with the runs of the seeds that both have: a study may give an ablation fewer seeds than its method.
+    """Both arms, reduced to the seeds that both have: a study may give an ablation fewer seeds than its method.
 
-    Without a common seed there is a UserError.
+    A UserError if they have no common seed.
     """
     shared = tuple(shared_seeds(ours.seeds, theirs.seeds))
     if not shared:
@@ -114,15 +114,15 @@ def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
 
 
 def difference(ours: Arm, theirs: Arm) -> Arm:
-    """ours - theirs, paired by seed and problem; both are arms of one model and metric with :func:`common_seeds`."""
+    """ours - theirs, paired by seed and problem, for arms of one model and metric with :func:`common_seeds`."""
     blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
     return replace(ours, name=f"{ours.name} - {theirs.name}", blocks=blocks)
 
 
 def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
-    """Of every problem samples enough for every metric (one or more) were drawn, and at least one of them was graded.
+    """Check that every problem has enough samples for all metrics (one or more), and at least one graded sample.
 
-    If not, a UserError names the first such problem, its cell and the metric.
+    Otherwise a UserError names the first problem at fault and its cell and, if the samples are too few, the metric.
     """
     metric = max(metrics, key=samples_needed)
     for short, fault in (
@@ -135,7 +135,7 @@ def check_samples(scores: pd.DataFrame, metrics: Sequence[str]) -> None:
 
 
 def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
-    """The frame of runs, `statistics.schemas.RUNS`, from the arms of each metric."""
+    """A frame of `statistics.schemas.RUNS`, from the arms of each metric."""
     rows = [
         (*key, seed, benchmark, metric, value)
         for metric, by_variant in arms.items()
@@ -149,16 +149,16 @@ def frame_of_arms(arms: Mapping[str, Arms]) -> pd.DataFrame:
 def run_frame(
     scores: pd.DataFrame, metrics: Sequence[str] | None = None, averaged: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Every metric of every run on every benchmark and on their macro-average.
+    """A frame of `RUNS`: every metric of every run on every benchmark and on their macro-average.
 
     Problems are averaged within a benchmark, then benchmarks within a run. Only graded samples count (`n`): an
-    ungraded one is neither right nor wrong, and of a problem with n < k of them pass@n stands for pass@k.
+    ungraded sample is neither right nor wrong. On a problem with n < k graded samples, pass@n replaces pass@k.
 
-    From a frame of `records.SCORES` (errors as of :func:`count_matrices` and :func:`check_samples`) and metrics, by
-    default all of `metrics_of`, one of `RUNS`; models, variants and benchmarks in the order of `scores`, the average
-    last; that is over the benchmarks `averaged`, by default over all.
+    `scores` is a frame of `records.SCORES`, whose order of models, variants and benchmarks is kept; the average comes
+    last and is over the benchmarks `averaged`, by default all. The metrics are by default all of `metrics_of`. Errors
+    are those of :func:`count_matrices` and :func:`check_samples`.
     """
     counts = count_matrices(scores)
-    wanted = list(metrics) if metrics is not None else metrics_of(scores)
-    check_samples(scores, wanted)
-    return frame_of_arms({metric: arms_of(counts, metric, averaged) for metric in wanted})
+    chosen = list(metrics) if metrics is not None else metrics_of(scores)
+    check_samples(scores, chosen)
+    return frame_of_arms({metric: arms_of(counts, metric, averaged) for metric in chosen})

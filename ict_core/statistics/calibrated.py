@@ -1,6 +1,6 @@
-"""The calibration that the package carries: how often intervals hold the truth and tests err, by size and seeds.
+"""The stored calibration: how often intervals cover the truth and how often tests err, by study size and seeds.
 
-`python scripts/calibration.py` has measured and written it; here it is only read.
+`python scripts/calibration.py` measures and writes it. This module only reads it.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 FILE = Path(__file__).with_name("calibration.csv")
-PLAIN = "plain"  # the case without shared seeds, effects of problems, collapsing runs
+PLAIN = "plain"  # the case without shared seeds, effects of problems or collapsing runs
 NEW = "new problems"
 _STUDY, _QUESTION = ("case", "size", "benchmarks", "problems", "seeds"), ("quantity", "method", "truth", "role")
 COLUMNS = (*_STUDY, *_QUESTION, "nominal", "rate", "error", "repetitions", "verdict")
@@ -18,15 +18,15 @@ COLUMNS = (*_STUDY, *_QUESTION, "nominal", "rate", "error", "repetitions", "verd
 
 @lru_cache
 def stored() -> pd.DataFrame:
-    """The calibration that the package carries, a frame of :data:`COLUMNS`. Copy it before changing it."""
+    """The calibration in the package, a frame with the columns :data:`COLUMNS`. Copy it before changing it."""
     return pd.read_csv(FILE)
 
 
 def nearest(problems: Sequence[int], seeds: int) -> pd.DataFrame:
-    """The plain case's rows for averages at the size and number of seeds nearest to a study's, at or below them.
+    """The plain case's rows for averages, at the largest size and number of seeds that do not exceed a study's.
 
-    A study's size are the problems of all its benchmarks together (`problems`: of each), two benchmarks or more. There
-    are no rows where it is smaller than each calibrated one.
+    A study's size is the number of problems of all its benchmarks together; `problems` has that of each, two or more.
+    There are no rows if the study is smaller than every calibrated one.
     """
     frame = stored()
     frame = frame[(frame["case"] == PLAIN) & (frame["benchmarks"] > 1)]

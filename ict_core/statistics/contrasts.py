@@ -1,4 +1,4 @@
-"""The contrasts: variants against baselines, paired by seed, with tests, corrections and a verdict each."""
+"""Contrasts: variants against baselines, paired by seed, each with tests, their corrections and a verdict."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,33 +18,33 @@ from ict_core.statistics.schemas import AVERAGE, BASE, CONTRASTS, DECLARED, EXPL
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What a study compares, and how strictly; a model skips the pairs of which it did not run both variants."""
+    """What a study compares, and how strictly. A pair is left out for a model that did not run both of its variants."""
 
     baselines: Sequence[str]  # the variants to test against, in order
-    declared: Mapping[tuple[str, str, str], str]  # the ledger's (variant, baseline, metric), and the question of each
-    varied: Sequence[tuple[str, str]]  # variant and the one that it varies, exploratory where they are no other pair
-    margin: float  # of equivalence, a share above 0; also the difference that `seeds_needed` is for
-    power: float  # of `detectable` and `seeds_needed`
+    declared: Mapping[tuple[str, str, str], str]  # the ledger's (variant, baseline, metric) -> its question
+    varied: Sequence[tuple[str, str]]  # (variant, the one that it varies); exploratory unless already a pair
+    margin: float  # of equivalence, a share above 0; also the difference that `seeds_needed` assumes
+    power: float  # for `detectable` and `seeds_needed`
 
     def pairs(self, variants: Sequence[str]) -> list[tuple[str, str]]:
-        """The (variant, baseline) pairs of a model that ran `variants`: the usual ones, then the declared, the varied.
+        """The (variant, baseline) pairs of a model that ran `variants`: the usual, then the declared, then the varied.
 
-        Usual is each trained variant against each baseline. Two variants meet once: as declared; else the one that
-        varies the other, or the later baseline, comes first.
+        The usual pairs are each trained variant against each baseline. Two variants are paired once. A declared pair
+        keeps its order; in others the later of two baselines, or the variant that varies the other, comes first.
         """
-        ran = set(variants) - {BASE}
+        names = set(variants) - {BASE}
         rank = {baseline: i for i, baseline in enumerate(self.baselines)}
         last = len(rank)
-        declared = [(v, b) for v, b, _ in self.declared if v in ran and b in ran]
-        usual = [(v, b) for v in variants for b in self.baselines if {v, b} <= ran and rank.get(v, last) > rank[b]]
-        turned = [(b, v) if (b, v) in declared and (v, b) not in declared else (v, b) for v, b in usual]
-        pairs = list(dict.fromkeys([*turned, *declared]))
-        met = {frozenset(pair) for pair in pairs}
-        return pairs + [(v, other) for v, other in self.varied if {v, other} <= ran and {v, other} not in met]
+        declared = [(v, b) for v, b, _ in self.declared if v in names and b in names]
+        usual = [(v, b) for v in variants for b in self.baselines if {v, b} <= names and rank.get(v, last) > rank[b]]
+        ordered = [(b, v) if (b, v) in declared and (v, b) not in declared else (v, b) for v, b in usual]
+        pairs = list(dict.fromkeys([*ordered, *declared]))
+        matched = {frozenset(pair) for pair in pairs}
+        return pairs + [(v, other) for v, other in self.varied if {v, other} <= names and {v, other} not in matched]
 
 
 def correlation(ours: Floats, theirs: Floats) -> float:
-    """Pearson's correlation of two arms' runs, each of shape (seeds,): what the pairing bought.
+    """Pearson's correlation of two arms' runs, each of shape (seeds,): how much the pairing helps.
 
     NaN below three seeds (two points always correlate to +-1) and where one arm's runs are all equal.
     """
@@ -56,13 +56,13 @@ def correlation(ours: Floats, theirs: Floats) -> float:
 def _runs(
     arms: Mapping[str, Arms], variants_by_model: VariantsByModel, comparisons: Comparisons
 ) -> list[dict[str, Any]]:
-    """What each contrast's own runs say, before any correction; `runs`, `se`, `identical` are for what follows."""
+    """A row for each contrast, before any correction; the next steps need its `runs`, `se` and `identical`."""
     metrics = dict.fromkeys([*METRICS, *(metric for _, _, metric in comparisons.declared)])
     pairs = [(model, *pair) for model, variants in variants_by_model.items() for pair in comparisons.pairs(variants)]
     rows = []
     for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
-        ours, theirs = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
-        gap = difference(ours, theirs)
+        variant_arm, baseline_arm = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
+        gap = difference(variant_arm, baseline_arm)
         for benchmark in gap.benchmarks:
             runs = gap.runs(benchmark)
             by_seeds, by_both = over_runs(runs).of_difference(), two_way(gap.of(benchmark)).of_difference()
@@ -84,7 +84,7 @@ def _runs(
                     "two_way_low": float(by_both.low),
                     "two_way_high": float(by_both.high),
                     "sd": float(runs.std(ddof=1)) if runs.size > 1 else float("nan"),
-                    "correlation": correlation(ours.runs(benchmark), theirs.runs(benchmark)),
+                    "correlation": correlation(variant_arm.runs(benchmark), baseline_arm.runs(benchmark)),
                     "p_t": float(by_seeds.p),
                     "p_floor": deciding.sign_flip_floor(runs.size),
                     "runs": runs,
@@ -96,7 +96,7 @@ def _runs(
 
 
 def _sign_flips(frame: pd.DataFrame) -> Floats:
-    """p of each contrast's sign-flip test (NaN for one seed), contrasts of as many seeds together."""
+    """The sign-flip p of each contrast (NaN for one seed); contrasts with equally many seeds are tested together."""
     p = np.full(len(frame), np.nan)
     for seeds in set(frame["seeds"]) - {1}:
         rows = np.flatnonzero(frame["seeds"] == seeds)
@@ -105,16 +105,16 @@ def _sign_flips(frame: pd.DataFrame) -> Floats:
 
 
 def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
-    """What was found, and where nothing was, the reason."""
-    toward = np.where(frame["difference"] > 0, deciding.BETTER, deciding.WORSE)
-    verdict = deciding.finding(toward, frame["p"], frame["p_adjusted"], frame["p_equivalence_adjusted"])
+    """The finding of each contrast, or the reason why there is none."""
+    direction = np.where(frame["difference"] > 0, deciding.BETTER, deciding.WORSE)
+    verdict = deciding.finding(direction, frame["p"], frame["p_adjusted"], frame["p_equivalence_adjusted"])
     reasons = [deciding.ONE_SEED, deciding.IDENTICAL, deciding.NO_SPREAD]
-    holds = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
-    return np.where(verdict == deciding.NONE_SEEN, np.select(holds, reasons, default=deciding.NONE_SEEN), verdict)
+    conditions = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
+    return np.where(verdict == deciding.NONE_SEEN, np.select(conditions, reasons, default=deciding.NONE_SEEN), verdict)
 
 
 def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
-    """The p of all contrasts, shape (rows,), corrected within their families, the declared ones within a question."""
+    """The p of all contrasts, shape (rows,), corrected within each family, and within each question if declared."""
     adjusted = np.full(len(frame), np.nan)
     tests = [(model, runs.tobytes()) for model, runs in zip(frame["model"], frame["runs"], strict=True)]
     for rows in frame.groupby(["family", "question"]).indices.values():
@@ -128,18 +128,18 @@ def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
 def contrast_frame(
     arms: Mapping[str, Arms], variants_by_model: VariantsByModel, comparisons: Comparisons
 ) -> pd.DataFrame:
-    """Every pair's contrast on every benchmark and their average.
+    """A frame of `CONTRASTS`: every pair on every benchmark and on their average.
 
-    The declared family holds the declared pairs' declared metrics on the average; Holm corrects those of one question,
-    over all models, and counts contrasts of the same runs once (an arm may be another to the bit). All other rows of
-    the average are one exploratory family, those of single benchmarks another, each corrected by
-    Benjamini and Hochberg's procedure. Which test decides, `deciding.py` says. The first that holds of these is
-    the verdict: "better" or "worse", corrected p below `ALPHA`; "equivalent", p of two one-sided t-tests within
-    +-margin, corrected likewise among those of its family, below `ALPHA`; "one seed"; "identical", every paired
-    difference 0 up to rounding; "no spread", all of them equal and not 0, so that no t-test can be made; "not
-    confirmed", p below `ALPHA` before the correction alone; "none seen".
+    The declared family has the declared metrics of the declared pairs on the average. Holm's procedure corrects those
+    of one question over all models, and counts contrasts of the same runs once (two arms may be equal to the bit). All
+    other rows of the average are one exploratory family, and those of single benchmarks another. Benjamini and
+    Hochberg's procedure corrects each of the two. `deciding.py` says which test decides. The verdict is the first that
+    applies: "better" or "worse" (corrected p below `ALPHA`); "equivalent" (p of two one-sided t-tests within +-margin,
+    corrected in the same way, below `ALPHA`); "one seed"; "identical" (every paired difference is 0 up to rounding);
+    "no spread" (all are equal and not 0, so that there is no t-test); "not confirmed" (p below `ALPHA` before the
+    correction only); "none seen".
 
-    The frame is of `CONTRASTS`, from the arms of each metric: METRICS and the declared ones, as far as they are there.
+    `arms` has the arms of each metric. The metrics are those of METRICS and the declared ones that it contains.
 
     Raises:
         UserError: a margin or power out of range, or two arms without a common seed (named).
@@ -151,17 +151,17 @@ def contrast_frame(
     if not rows:
         return pd.DataFrame(columns=list(CONTRASTS))
     frame = pd.DataFrame(rows)
-    seeds, spread = frame["seeds"], frame["sd"].where(frame["se"].notna())  # equal differences tell no spread
+    seeds, spread = frame["seeds"], frame["sd"].where(frame["se"].notna())  # equal differences show no spread
     test, p_sign_flip = deciding.deciding_test(seeds), _sign_flips(frame)
     p = np.where(test == deciding.SIGN_FLIP, p_sign_flip, frame["p_t"])
-    within = deciding.two_one_sided(frame["difference"], frame["se"], seeds - 1, -margin, margin)
+    p_equivalence = deciding.two_one_sided(frame["difference"], frame["se"], seeds - 1, -margin, margin)
     frame = frame.assign(
         test=test,
         p=p,
         p_sign_flip=p_sign_flip,
         p_adjusted=_adjusted(frame, p),
-        p_equivalence=within,
-        p_equivalence_adjusted=_adjusted(frame, within),
+        p_equivalence=p_equivalence,
+        p_equivalence_adjusted=_adjusted(frame, p_equivalence),
         detectable=[float(deciding.detectable(sd, n, power)) for sd, n in zip(spread, seeds, strict=True)],
         seeds_needed=deciding.seeds_needed(margin, spread, power),
         seeds_needed_seen=deciding.seeds_needed(frame["difference"], spread, power),

@@ -1,4 +1,4 @@
-"""A study's scores held against its design: every cell, benchmark and problem once, with every sample accounted for."""
+"""Checks of a study's scores against its design: every cell, benchmark and problem once, every sample accounted for."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from ict_core.store.records import STATUSES, STATUSES_GRADED
 
 @dataclass(frozen=True)
 class Design:
-    """What a study was to measure."""
+    """What a study should measure."""
 
     cells: tuple[tuple[str, str, int], ...]  # (model, variant, seed) of every run that answers the benchmarks
-    problems: Mapping[str, int]  # of each benchmark, how many
-    samples: Mapping[str, int]  # of each benchmark, how many of each problem
+    problems: Mapping[str, int]  # how many, by benchmark
+    samples: Mapping[str, int]  # how many of each problem, by benchmark
 
     @classmethod
     def of(cls, study: Mapping[str, Any]) -> "Design":
-        """From the content of `study.json`: the base models and every cell of the grid.
+        """The design in the content of `study.json`: the base models and every cell of the grid.
 
         Content of another shape raises KeyError, TypeError, ValueError or AttributeError.
         """
@@ -41,10 +41,10 @@ class Design:
 
 
 def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
-    """Hold scores, a frame of `records.SCORES` from a file, against the design of their study.
+    """Check scores, a frame of `records.SCORES` from a file, against the design of their study.
 
-    A UserError names the file, the first cell, benchmark or problem that is missing, unknown or there twice, or count
-    that is impossible, and what is allowed. A sample that could not be graded is no fault: it counts in `sampled`.
+    A UserError names the file, the first fault (a cell, benchmark or problem that is missing, unknown or there twice,
+    or an impossible count) and what is allowed. A sample that could not be graded is no fault: it counts in `sampled`.
     """
     fault = next((fault for faults in (_cells, _problems, _counts) for fault in faults(scores, design)), None)
     if fault:
@@ -52,32 +52,32 @@ def check_scores(scores: pd.DataFrame, design: Design, file: Path) -> None:
 
 
 def _cells(scores: pd.DataFrame, design: Design) -> Iterator[str]:
-    ran = dict.fromkeys(scores[CELL].drop_duplicates().itertuples(index=False, name=None))
+    scored = dict.fromkeys(scores[CELL].drop_duplicates().itertuples(index=False, name=None))
     for cells, others, fault in (
-        (design.cells, ran, "no row of {}; allowed: every cell of study.json"),
-        (ran, design.cells, "{} is no cell of study.json; allowed: its base models and its grid"),
+        (design.cells, scored, "no row of {}; allowed: every cell of study.json"),
+        (scored, design.cells, "{} is no cell of study.json; allowed: its base models and its grid"),
     ):
         if odd := [cell_folder(*cell) for cell in cells if cell not in others]:
             yield fault.format(", ".join(odd[:3]) + (f" and {len(odd) - 3} more" if len(odd) > 3 else ""))
 
 
 def _problems(scores: pd.DataFrame, design: Design) -> Iterator[str]:
-    """Of the design's own cells: every benchmark's problems are as many as stated, and everywhere the same."""
+    """Unknown benchmarks, and cells without the stated number of problems, each once and the same in all cells."""
     for benchmark in scores["benchmark"].unique():
         if benchmark not in design.problems:
             yield f"benchmark {benchmark!r} is not study.json's; allowed: {', '.join(design.problems)}"
     for benchmark, declared in design.problems.items():
         rows = scores[scores["benchmark"] == benchmark]
-        there = rows.groupby([*CELL, "problem"]).size().unstack("problem").reindex(list(design.cells))
-        for cell, problems in zip(design.cells, there.to_numpy(), strict=True):
-            names = [str(name) for name, count in zip(there, problems, strict=True) if count != 1]
-            if names or there.shape[1] != declared:
-                wrong = f"problem {', '.join(names[:3])} is not there once" if names else f"{there.shape[1]} problems"
+        counts = rows.groupby([*CELL, "problem"]).size().unstack("problem").reindex(list(design.cells))
+        for cell, problems in zip(design.cells, counts.to_numpy(), strict=True):
+            names = [str(name) for name, count in zip(counts, problems, strict=True) if count != 1]
+            if names or counts.shape[1] != declared:
+                wrong = f"problem {', '.join(names[:3])} is not there once" if names else f"{counts.shape[1]} problems"
                 yield f"{cell_folder(*cell)}: {wrong} of {benchmark}; allowed: the {declared} of study.json"
 
 
 def _counts(scores: pd.DataFrame, design: Design) -> Iterator[str]:
-    """The first row of each kind whose counts cannot be."""
+    """The first row with each kind of impossible count."""
     rows = scores.assign(
         least=scores[["sampled", "n", *STATUSES, "truncated", "tokens"]].min(axis=1),
         wanted=scores["benchmark"].map(design.samples),

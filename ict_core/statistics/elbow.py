@@ -1,11 +1,11 @@
-"""Where a falling curve of token scores turns from steep to flat: the elbow of the sorted scores."""
+"""The elbow of sorted token scores: where their falling curve turns from steep to flat."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
 
-POINTS = 100  # of a mean curve: one a percent of the tokens
+POINTS = 100  # of a mean curve: one for each percent of the tokens
 STRAIGHT = 1e-9  # a curve whose normalised distance to its chord is no larger has no elbow
 
 
@@ -14,9 +14,9 @@ def elbow(sorted_scores: ArrayLike) -> float:
 
     This is the "kneedle" rule for a falling curve (Satopaa et al. 2011, without smoothing): ranks and scores are scaled
     to [0, 1], so that the chord falls from (0, 1) to (1, 0) and the distance of (x, y) to it is proportional to
-    1 - x - y. Of several points at the same distance the first is taken. The share in (0, 1] of the scores, shape (n,),
-    is up to the elbow, that one included: its rank (from 1) over n. NaN where there is none: fewer than three scores,
-    or a curve level, straight, or nowhere below its chord. Scores not a list, not finite, or rising are a ValueError.
+    1 - x - y. Of several points at the same distance the first is taken. The share, in (0, 1], is the rank of the elbow
+    (from 1) over n, for scores of shape (n,). It is NaN for fewer than three scores, or if the curve is level, straight
+    or nowhere below its chord. A ValueError if the scores are not a list, not finite, or rising.
     """
     scores = np.asarray(sorted_scores, dtype=np.float64)
     if scores.ndim != 1 or not np.isfinite(scores).all():
@@ -26,19 +26,19 @@ def elbow(sorted_scores: ArrayLike) -> float:
     if scores.size < 3 or scores[0] == scores[-1]:
         return float("nan")
     rank = np.linspace(0.0, 1.0, scores.size)
-    below = 1.0 - rank - (scores - scores[-1]) / (scores[0] - scores[-1])
-    furthest = int(below.argmax())
-    return (furthest + 1) / scores.size if below[furthest] > STRAIGHT else float("nan")
+    distance = 1.0 - rank - (scores - scores[-1]) / (scores[0] - scores[-1])
+    furthest = int(distance.argmax())
+    return (furthest + 1) / scores.size if distance[furthest] > STRAIGHT else float("nan")
 
 
 def mean_sorted_curve(scores: ArrayLike, sequences: ArrayLike, points: int = POINTS) -> NDArray[np.float64]:
-    """The mean over sequences of their scores sorted from large to small, against the share of the tokens.
+    """The mean over sequences of their scores, sorted from large to small, at each share of the tokens.
 
-    Point i stands at the share s = (i + 1) / points; there a sequence of T tokens has its ceil(s T)-th largest score,
-    the smallest that a rule keeps which keeps the share s of the sequence. Every sequence weighs the same.
+    Point i is at the share s = (i + 1) / points. There a sequence of T tokens has its ceil(s T)-th largest score, the
+    smallest that a rule keeps if it keeps the share s of the sequence. Every sequence has the same weight.
 
-    Of each token the score, finite (else a UserError), and its sequence, of any kind that sorts, shape (tokens,) each,
-    make a falling curve, shape (points,), as :func:`elbow` takes it.
+    `scores` has a score for each token, finite (else a UserError); `sequences` has its sequence, of any sortable type;
+    both have shape (tokens,). The result is a falling curve, shape (points,), as :func:`elbow` takes it.
     """
     values, groups = np.asarray(scores, dtype=np.float64), np.asarray(sequences)
     if values.ndim != 1 or values.shape != groups.shape or values.size == 0:

@@ -1,10 +1,10 @@
 """Student's intervals of means: over training runs on these problems, and for new problems.
 
-Nothing but :func:`two_way`, :func:`over_problems` and :func:`wilson` speaks for new problems. Several runs follow the
-two-way random model: a value of run s on problem p is mean + run effect + problem effect + rest, all random. The
-variance of the mean over S runs and P problems is then estimated without bias by V_runs + V_problems - V_residual: the
-variance of the run means over S, plus that of the problem means over P, less the residual mean square over S P, which
-both contain (Searle, Casella and McCulloch 1992, chapter 4).
+Only :func:`two_way`, :func:`over_problems`, :func:`over_clusters` and :func:`wilson` are for new problems. Several runs
+follow the two-way random model: the value of run s on problem p is mean + run effect + problem effect + residual, all
+random. An unbiased estimate of the variance of the mean over S runs and P problems is V_runs + V_problems - V_residual:
+the variance of the run means over S, plus that of the problem means over P, less the residual mean square over S P,
+which both contain (Searle, Casella and McCulloch 1992, chapter 4).
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from ict_core.errors import UserError
 from ict_core.statistics.schemas import ROUNDING
 
 LEVEL = 0.95
-DIFFERENCE_DF, LEVEL_DF = 2.0, 3.0  # the most degrees of freedom for each run but one (see :func:`two_way`)
+DIFFERENCE_DF, LEVEL_DF = 2.0, 3.0  # limits of the degrees of freedom, over runs - 1 (:func:`two_way`)
 
 Floats = NDArray[np.float64]
 
@@ -45,21 +45,21 @@ class Estimate:
         return np.asarray(2 * special.stdtr(self.df, -np.abs(self.mean / self.se)))
 
     def of_share(self) -> "Estimate":
-        """The same of a share, with limits that lie within 0 and 1: symmetric about its logit, by the delta method."""
+        """The same for a share, with limits within 0 and 1: symmetric on the logit scale, by the delta method."""
         with np.errstate(divide="ignore", invalid="ignore"):  # a share of 0 or 1 has no interval: its values are equal
             half = (self.high - self.low) / 2 / (self.mean * (1 - self.mean))
             centre = special.logit(self.mean)
         return replace(self, low=special.expit(centre - half), high=special.expit(centre + half))
 
     def of_difference(self) -> "Estimate":
-        """The same of a difference of two shares, with limits that are cut at -1 and 1: beyond them lies no truth."""
+        """The same for a difference of two shares, with limits cut at -1 and 1, which no true difference exceeds."""
         return replace(self, low=np.maximum(self.low, -1.0), high=np.minimum(self.high, 1.0))
 
 
 def student(mean: ArrayLike, variance: ArrayLike, df: ArrayLike, level: float = LEVEL, scale: float = 1.0) -> Estimate:
     """Student's limits of means, shape (...), from their variances (NaN where there is none) and degrees of freedom.
 
-    A standard error below `ROUNDING` times `scale`, the size of the values, is rounding and counts as none.
+    A standard error below `ROUNDING` times `scale`, the size of the values, is due to rounding and counts as missing.
     """
     centre, spread, degrees = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (mean, variance, df)))
     valid = spread > (ROUNDING * max(1.0, scale)) ** 2
@@ -78,15 +78,15 @@ def without_spread(values: Floats) -> NDArray[np.bool_]:
 def satterthwaite(variance: Floats, squares: Floats) -> Floats:
     """Satterthwaite's (1946) degrees of freedom of a sum of estimated variances; NaN where all of them are 0.
 
-    `variance` is the sum, `squares` that of each part squared over its own degrees of freedom, shape (...) each.
+    `variance` is the sum, `squares` the sum of each part squared over its degrees of freedom; both have shape (...).
     """
     return np.asarray(np.divide(variance**2, squares, out=np.full(np.shape(variance), np.nan), where=squares > 0))
 
 
 def over_runs(values: ArrayLike) -> Estimate:
-    """The means of independent values, one a training run, shape (..., runs): for new runs on *these* problems.
+    """The means of independent values, one per training run, shape (..., runs): for new runs on *these* problems.
 
-    For a comparison the values are the paired differences, one a seed. None, or one not finite, is a ValueError.
+    For a comparison the values are the paired differences, one per seed. No value, or one not finite, is a ValueError.
     """
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim == 0 or sample.size == 0 or not np.isfinite(sample).all():
@@ -99,9 +99,9 @@ def over_runs(values: ArrayLike) -> Estimate:
 
 
 def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """:func:`over_runs` of the column `value`, a row a run, in each group that has the columns `by` in common.
+    """:func:`over_runs` of the column `value`, one row per run, in each group of rows with equal columns `by`.
 
-    The columns are `by` (NaN is a group), mean, low, high and seeds (runs whose value is not NaN), groups as they come.
+    The columns are `by` (NaN is a group), mean, low, high and seeds (runs whose value is not NaN), in order of groups.
     """
     groups = values.groupby(list(by), sort=False, dropna=False)["value"]
     mean, seeds = groups.mean(), groups.count()
@@ -110,13 +110,12 @@ def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
-    """The mean of ours over the mean of theirs, one pair a training run, shape (runs,), with Fieller's (1954) limits.
+    """The mean of ours over the mean of theirs, one pair per training run, shape (runs,), with Fieller's (1954) limits.
 
-    They are the ratios r at which the paired t-test of ours - r theirs, whose mean is 0 at the true ratio, is not
-    significant: exact for pairs of a normal distribution, however few (docs/statistics.md). There are none (NaN) where
-    the mean of theirs does not differ from 0, as any ratio may then be true, with one run, or where ours - r theirs is
-    the same in all. The standard error is the delta method's. Arrays that do not fit, or a value that is not finite,
-    are a ValueError.
+    They enclose the ratios r for which the paired t-test of ours - r theirs, whose mean is 0 at the true ratio, is not
+    significant, and are exact for normal pairs, however few (docs/statistics.md). There are none (NaN) with one run, if
+    ours - r theirs is the same in all runs, or if the mean of theirs does not differ from 0, as any ratio may then be
+    true. The standard error is from the delta method. A ValueError if the arrays do not fit, or a value is not finite.
     """
     x, y = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or x.size == 0 or not np.isfinite([x, y]).all():
@@ -137,10 +136,10 @@ def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
 
 
 def mean_of_means(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
-    """The mean over independent strata, shape (..., n) each, of their means; every one weighs the same, whatever its n.
+    """The mean of the means of independent strata, shape (..., n) each; all have the same weight, whatever their n.
 
     The squared standard error is the sum of the M strata's s^2 / n over M^2, with Satterthwaite's degrees of freedom.
-    There is no interval where a stratum has one value, or none has any spread.
+    There is no interval if a stratum has one value, or no stratum has any spread.
     """
     mean = np.mean([stratum.mean(axis=-1) for stratum in strata], axis=0)
     sizes = np.array([stratum.shape[-1] for stratum in strata]).reshape(-1, *[1] * mean.ndim)
@@ -153,9 +152,9 @@ def mean_of_means(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
 
 
 def stratified_t(differences: Sequence[Floats], level: float = LEVEL) -> Estimate:
-    """:func:`mean_of_means` over models that were run independently, from the paired differences, (seeds,), of each.
+    """:func:`mean_of_means` over independently run models, from the paired differences of each, shape (seeds,).
 
-    A value that is not finite is a UserError; no stratum, or one without values, a ValueError.
+    A UserError if a value is not finite. A ValueError if there is no stratum, or one without values.
     """
     strata = [np.asarray(values, dtype=np.float64) for values in differences]
     if not strata or any(s.ndim != 1 or s.size == 0 for s in strata):
@@ -165,17 +164,17 @@ def stratified_t(differences: Sequence[Floats], level: float = LEVEL) -> Estimat
     return mean_of_means(strata, level)
 
 
-EQUAL = 1e-9  # variances whose ratio is closer to 1 differ by rounding alone
+EQUAL = 1e-9  # variances whose ratio is closer to 1 than this differ by rounding alone
 
 
 @dataclass(frozen=True)
 class VarianceParts:
     """The parts of the variance of a mean over B benchmarks, in the values' unit squared.
 
-    `runs` is from the run means averaged over benchmarks, so that what a run shares between benchmarks is in it.
+    `runs` is from the run means averaged over benchmarks, so that it contains what a run shares between benchmarks.
     """
 
-    mean: Floats  # every benchmark weighs the same, shape (...)
+    mean: Floats  # all benchmarks have the same weight, shape (...)
     runs: Floats  # shape (...); NaN with one run
     problems: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem
     residual: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem
@@ -183,14 +182,14 @@ class VarianceParts:
 
 
 def _variance(values: Floats, divisor: int) -> Floats:
-    """The sample variance along the last axis over `divisor`; NaN for a single value."""
+    """The sample variance along the last axis, divided by `divisor`; NaN for a single value."""
     if values.shape[-1] == 1:
         return np.full(values.shape[:-1], np.nan)
     return values.var(axis=-1, ddof=1) / divisor
 
 
 def variance_parts(blocks: Sequence[Floats]) -> VarianceParts:
-    """Split the variance of the mean over runs, problems and benchmarks, from blocks as of :func:`two_way`."""
+    """Split the variance of the mean over runs, problems and benchmarks, from blocks as in :func:`two_way`."""
     weight, runs = 1 / len(blocks) ** 2, blocks[0].shape[-2]
     run_means = [block.mean(axis=-1) for block in blocks]
     problems, residual = [], []
@@ -210,19 +209,19 @@ def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Esti
     """The mean over benchmarks with an interval for new runs on new problems.
 
     The variance is the largest of V_runs + V_problems - V_residual, V_runs, V_problems and V_residual. This cuts the
-    components at 0: where V_problems is below V_residual, the problems' own component is estimated below 0, and with
-    0 in its place the sum is V_runs; likewise for the runs, and V_residual where both are cut. The degrees of freedom
-    are Satterthwaite's for the mean squares in the variance chosen, at most `df_per_run` for each run but one: few runs
-    that are alike by chance make V_runs small, and Satterthwaite's count jumps from theirs to that of the problems.
-    The constants for differences and levels are chosen by simulation (docs/statistics.md).
+    components at 0: if V_problems is below V_residual, the problems' own component is estimated below 0, and with 0
+    instead the sum is V_runs. The same holds for the runs, and with both cut the sum is V_residual. The degrees of
+    freedom are Satterthwaite's for the mean squares in the chosen variance, at most `df_per_run` (runs - 1). The limit
+    is there because few runs that are alike by chance make V_runs small; Satterthwaite's number then jumps from that of
+    the runs to that of the problems. The limits for differences and levels are from simulations (docs/statistics.md).
 
-    The blocks are one a benchmark, each of shape (..., runs, problems of the benchmark), finite; every benchmark weighs
-    the same, whatever its size. For a comparison they are the differences, paired by seed and problem. The estimate is
-    of shape (...); with one run, a benchmark of one problem, or a variance of 0 there is no interval.
+    There is one block per benchmark, of shape (..., runs, problems of the benchmark), finite; all have the same weight,
+    whatever their size. For a comparison they are the differences, paired by seed and problem. The estimate is of shape
+    (...). With one run, a benchmark of one problem, or a variance of 0 there is no interval.
     """
     parts = variance_parts(blocks)
     runs, sizes = parts.sizes
-    free_runs = max(runs - 1, 1)  # the parts are NaN where there is one run or problem: any divisor serves
+    free_runs = max(runs - 1, 1)  # with one run or problem the parts are NaN, so that any divisor will do
     free = np.maximum(sizes - 1, 1).reshape(-1, *[1] * parts.mean.ndim)
     v_runs, v_problems, v_residual = parts.runs, parts.problems.sum(axis=0), parts.residual.sum(axis=0)
     by_runs = v_runs**2 / free_runs
@@ -230,7 +229,7 @@ def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Esti
     by_residual = (parts.residual**2 / (free_runs * free)).sum(axis=0)
     variances = np.stack([v_runs + v_problems - v_residual, v_runs, v_problems, v_residual])
     squares = np.stack([by_runs + by_problems + by_residual, by_runs, by_problems, by_residual])
-    # the first that is as large as the largest: of equal variances, rounding must not choose the degrees of freedom
+    # the first variance that equals the largest: rounding must not choose the degrees of freedom among equal ones
     chosen = (variances >= (1 - EQUAL) * variances.max(axis=0)).argmax(axis=0)[None]
     variance, square = (np.take_along_axis(a, chosen, axis=0)[0] for a in (variances, squares))
     scale = max(float(np.abs(block).max()) for block in blocks)
@@ -239,29 +238,29 @@ def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Esti
 
 
 def two_way_level(blocks: Sequence[Floats]) -> Estimate:
-    """:func:`two_way` of a level: of shares, within 0 and 1, with the degrees of freedom that a level may have."""
+    """:func:`two_way` for a level: shares, with limits within 0 and 1 and the degrees of freedom for levels."""
     return two_way(blocks, LEVEL_DF).of_share()
 
 
 def over_problems(blocks: Sequence[Floats]) -> Estimate:
     """The mean over benchmarks of one run's means over problems (`mean_of_means`): for this run on new problems.
 
-    The blocks are of shape (..., problems of the benchmark), finite. With a benchmark of one problem, or without any
-    spread, there is no interval.
+    The blocks have shape (..., problems of the benchmark), finite. There is no interval with a benchmark of one
+    problem, or without any spread.
     """
     return mean_of_means(blocks)
 
 
 def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]]) -> Estimate:
-    """:func:`over_problems`, shape (), where problems of one cluster are not independent: translations, a family.
+    """:func:`over_problems`, shape (), for problems that depend on each other within a cluster: translations, a family.
 
     The variance of a benchmark's mean over P problems in C clusters is C / (C - 1) times the sum of its clusters'
     squared sums of deviations, over P^2 (Liang and Zeger 1986; Miller 2024, arXiv:2411.00640, section 2.2), with C - 1
-    degrees of freedom; with clusters of one problem it is the variance that :func:`over_problems` takes.
+    degrees of freedom. With clusters of one problem it is the variance that :func:`over_problems` uses.
 
     Args:
-        blocks: of each benchmark, shape (problems,).
-        clusters: of each benchmark the cluster of every problem, shape (problems,).
+        blocks: the values of each benchmark, shape (problems,).
+        clusters: for each benchmark the cluster of every problem, shape (problems,).
     """
     mean = float(np.mean([array.mean() for array in blocks]))
     parts, free = np.full((2, len(blocks)), np.nan)
@@ -279,8 +278,8 @@ def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object
 def wilson(values: ArrayLike) -> Estimate:
     """Wilson's (1927) interval of a share, where each problem was sampled once and is right or wrong.
 
-    With more samples a problem the problems are no yes-or-no trials: use :func:`over_problems`. From 0 and 1, shape
-    (..., problems); other values are a ValueError. The standard error and the degrees of freedom are NaN.
+    With more samples per problem the problems are not yes-or-no trials: use :func:`over_problems`. `values` are 0 or 1,
+    shape (..., problems); others are a ValueError. The standard error and the degrees of freedom are NaN.
     """
     trials = np.asarray(values, dtype=np.float64)
     if trials.ndim == 0 or trials.size == 0 or not np.isin(trials, (0, 1)).all():

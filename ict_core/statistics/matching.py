@@ -1,4 +1,4 @@
-"""The difference of two kinds of tokens among those that are alike in something else."""
+"""The difference between two kinds of tokens that are matched on another quantity."""
 
 import numpy as np
 import pandas as pd
@@ -8,21 +8,21 @@ STRATA = 10  # deciles
 
 
 def matched_difference(values: ArrayLike, kept: ArrayLike, matched: ArrayLike, groups: ArrayLike) -> float:
-    """The mean of `values` over the kept tokens less that over the dropped ones, which are matched on `matched`.
+    """The mean of `values` over the kept tokens less the mean over dropped tokens that are similar in `matched`.
 
-    Within a group the n tokens are ranked by `matched`; r is a rank from 1 to n, of equal tokens their mean rank. The
-    decile of a token is floor(10 (r - 1/2) / n), so that equal tokens stand in one. The estimate is
+    Within a group the n tokens are ranked by `matched`. The rank r is from 1 to n, and equal tokens have their mean
+    rank. The decile of a token is floor(10 (r - 1/2) / n), so that equal tokens are in the same one. The estimate is
 
         sum over strata of n_kept (mean of the kept - mean of the dropped) / sum over strata of n_kept,
 
-    a stratum being a decile of a group that has both kinds: kept tokens without a dropped one beside them are left out.
-    NaN where no stratum has both.
+    where a stratum is a decile of a group that has both kinds. Kept tokens in a decile without dropped tokens are left
+    out. NaN if no stratum has both.
 
     Args:
-        values: any unit, in which the estimate is; shape (tokens,), as all others.
+        values: in any unit, which is that of the estimate; shape (tokens,), as all others.
         kept: bool.
-        matched: what kept and dropped tokens shall be alike in, finite.
-        groups: of each token its group, of any kind that sorts.
+        matched: the quantity in which kept and dropped tokens should be similar, finite.
+        groups: the group of each token, of any sortable type.
     """
     columns = {"value": values, "kept": kept, "matched": matched, "group": groups}
     frame = pd.DataFrame({name: np.asarray(column) for name, column in columns.items()})

@@ -1,4 +1,4 @@
-"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value a problem, and the estimator of pass@k."""
+"""The metrics by name, "pass@1", "pass@2", ... and "total", as one value per problem, and the estimator of pass@k."""
 
 import re
 from collections.abc import Collection
@@ -16,7 +16,7 @@ TOTAL_KS = (1, 4)  # "total" is the mean of pass@1 and pass@4, taken problem by 
 
 
 def ks_of(metric: str) -> tuple[int, ...]:
-    """The k whose pass@k a metric is the mean of; a UserError, here and below, where no metric has that name."""
+    """The values of k over whose pass@k a metric is the mean; an unknown name is a UserError, here and below."""
     if metric == TOTAL:
         return TOTAL_KS
     if not re.fullmatch(r"pass@[1-9][0-9]*", metric):
@@ -25,14 +25,14 @@ def ks_of(metric: str) -> tuple[int, ...]:
 
 
 def samples_needed(metric: str) -> int:
-    """How many samples of a problem a metric needs."""
+    """How many samples of each problem a metric needs."""
     return max(ks_of(metric))
 
 
 def metrics_of(scores: pd.DataFrame) -> list[str]:
     """The metrics that a study can report: pass@1, @2, @4, ... up to the fewest samples drawn, and total from 4 on.
 
-    Of a frame of `records.SCORES` with a row. A sample that could not be graded takes no metric away.
+    `scores` is a frame of `records.SCORES` with at least one row. Samples that could not be graded remove no metric.
     """
     smallest = max(int(scores["sampled"].min()), 1)
     powers = [f"pass@{2**i}" for i in range(smallest.bit_length())]
@@ -40,13 +40,13 @@ def metrics_of(scores: pd.DataFrame) -> list[str]:
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
-    """Probability that at least one of k samples, drawn without return from the n at hand, is correct.
+    """Probability that at least one of k samples, drawn without replacement from n graded ones, is correct.
 
-    1 - C(n-c, k) / C(n, k), which is unbiased (Chen et al. 2021, arXiv:2107.03374), as the product of the k ratios
-    (n-c-j) / (n-j), so that no factorial is formed.
-    n samples of each problem were graded and c correct, integers whose shapes broadcast; k is what a user may draw.
+    The estimate 1 - C(n-c, k) / C(n, k) is unbiased (Chen et al. 2021, arXiv:2107.03374). Its quotient is computed as
+    the product of the k ratios (n-c-j) / (n-j), so that no factorial is formed. n samples of each problem were graded
+    and c are correct, integers whose shapes broadcast; k is the number of samples that a user may draw.
 
-    k < 1, n < k, c < 0, c > n, or a count that is no integer, are a ValueError.
+    A ValueError if k < 1, n < k, c < 0, c > n, or a count is not an integer.
     """
     graded, correct = np.asarray(n), np.asarray(c)
     if graded.dtype.kind not in "iu" or correct.dtype.kind not in "iu":
@@ -65,7 +65,7 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> NDArray[np.float64]:
 
 
 def _pass_at(k: int, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
-    """pass@k of each problem; of one with fewer than k graded samples its pass@n."""
+    """pass@k of each problem, or pass@n of a problem with n < k graded samples."""
     graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
     drawn = np.clip(graded, 1, k)
     values = np.empty(graded.shape)
@@ -75,42 +75,42 @@ def _pass_at(k: int, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
 
 
 def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
-    """A metric's value of each problem.
+    """A metric's value on each problem.
 
-    From n < k samples pass@k has no unbiased estimate. Where so few of a problem could be graded, its pass@n stands in,
-    which is too low by :func:`most_missing` at most. Of a problem n >= 1 samples were graded and so many correct,
-    integers whose shapes broadcast; impossible counts are a ValueError.
+    pass@k has no unbiased estimate from n < k samples. Where so few samples of a problem could be graded, pass@n
+    replaces it, which is too low by :func:`most_missing` at most. `n` (at least 1) samples of each problem were graded
+    and `correct` of them are correct, integers whose shapes broadcast. Impossible counts are a ValueError.
     """
     return np.mean([_pass_at(k, n, correct) for k in ks_of(metric)], axis=0)
 
 
 def most_missing(metric: str, n: ArrayLike) -> NDArray[np.float64]:
-    """How far the expectation of a problem's :func:`metric_values` may at most lie below the metric, if n are graded.
+    """How far at most the expected :func:`metric_values` of a problem are below the metric, if n samples are graded.
 
-    With q the chance of a wrong sample, pass@n lies q^n - q^k below pass@k; the most is at q = (n / k)^(1 / (k - n)).
-    Shares, of the shape of `n`; 0 where n is as large as the metric needs.
+    If q is the chance of a wrong sample, pass@n is q^n - q^k below pass@k; the maximum is at q = (n / k)^(1 / (k - n)).
+    The result is a share, in the shape of `n`, and 0 where n is as large as the metric needs.
     """
     graded, missing = np.asarray(n, dtype=np.float64), []
     for k in ks_of(metric):
         few = np.minimum(graded, k - 1)
-        most = (few / k) ** (few / (k - few)) * (1 - few / k)
-        missing.append(np.where(graded < k, most, 0.0))
+        largest = (few / k) ** (few / (k - few)) * (1 - few / k)
+        missing.append(np.where(graded < k, largest, 0.0))
     return np.mean(missing, axis=0)
 
 
 def covers(mean: str, benchmark: str, averaged: Collection[str] | None) -> bool:
-    """Whether a benchmark enters a mean: that of itself, or the average over `averaged` (None: over all)."""
+    """Whether a benchmark enters a mean: its own mean, or the average over `averaged` (None: over all)."""
     return mean == benchmark or (mean == AVERAGE and (averaged is None or benchmark in averaged))
 
 
-_NAMED = 6  # arms in a sentence
+_NAMED = 6  # arms that a sentence names at most
 
 
 def ungraded(scores: pd.DataFrame, averaged: Collection[str] | None = None) -> str:
-    """A sentence on the samples that could not be graded, of a frame of `records.SCORES`; empty where all were.
+    """A sentence on the samples in a frame of `records.SCORES` that could not be graded; empty if all were graded.
 
-    It names the arms in backquotes, and by how much at most pass@n, which stands in for pass@k, lowers an average over
-    the benchmarks `averaged`, by default over all.
+    It names the arms in backquotes. It also says by how much at most pass@n, used in place of pass@k, lowers an average
+    over the benchmarks `averaged` (by default all).
     """
     names = scores["model"] + "/" + scores["variant"]
     sums = scores.groupby(names, sort=False)[["sampled", "n"]].sum()
@@ -126,9 +126,9 @@ def ungraded(scores: pd.DataFrame, averaged: Collection[str] | None = None) -> s
     inside = scores[[covers(AVERAGE, name, averaged) for name in scores["benchmark"]]]
     too_low = [pd.Series(most_missing(metric, inside["n"]), index=inside.index) for metric in metrics_of(scores)]
     by_benchmark = [of_metric.groupby([names, inside["benchmark"]]).mean() for of_metric in too_low]
-    if most := max(float(of_metric.groupby(level=0).mean().max()) for of_metric in by_benchmark):
+    if largest := max(float(of_metric.groupby(level=0).mean().max()) for of_metric in by_benchmark):
         text += (
             " Of a problem with n < k graded samples pass@n stands for pass@k; it makes no average more than "
-            f"{100 * most:.2g} points too low."
+            f"{100 * largest:.2g} points too low."
         )
     return text

@@ -1,4 +1,4 @@
-"""Ranks of the methods of a study, no finer than the runs can tell."""
+"""Ranks of a study's methods, as far as its runs can tell them apart."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,33 +13,33 @@ from ict_core.statistics.schemas import ALPHA, AVERAGE, PASS_METRICS, RANKS
 
 
 def rank_intervals(values: Floats) -> tuple[Floats, Floats]:
-    """The lowest and the highest rank that each arm may have, 1 the best; all hold together with 95 % confidence.
+    """The lowest and highest rank that each arm may have, 1 the best, with 95 % confidence for all arms together.
 
-    Every two arms are compared by the paired t test over seeds, Holm's correction runs over all pairs. An arm ranks
-    behind those that are found better than it, and before those that are found worse; the rest is open (the
-    construction of Mogstad, Romano, Shaikh and Wilhelm, 2024, with this correction). Pairs whose differences are all
-    equal give no t test and tell nothing. The sign-flip test is not used: with few seeds its smallest p is no match for
-    a correction over so many pairs.
+    All pairs of arms are compared by the paired t-test over seeds, with Holm's correction over all pairs. An arm ranks
+    behind the arms that are found better, and before those that are found worse. The rest is open (the construction of
+    Mogstad, Romano, Shaikh and Wilhelm, 2024, with this correction). A pair whose differences are all equal has no
+    t-test and decides nothing. The sign-flip test is not used: with few seeds its smallest p is too large for a
+    correction over so many pairs.
 
-    From one value a run, shape (arms, seeds), paired by seed; both results have the shape (arms,).
+    `values` has one value per run, shape (arms, seeds), paired by seed. Both results have shape (arms,).
     """
     arms = len(values)
     better, worse = np.zeros((2, arms))
     pairs = list(combinations(range(arms), 2))
-    gaps = [over_runs(values[one] - values[other]) for one, other in pairs]
-    for (one, other), gap, p in zip(pairs, gaps, holm([float(gap.p) for gap in gaps]), strict=True):
+    gaps = [over_runs(values[first] - values[second]) for first, second in pairs]
+    for (first, second), gap, p in zip(pairs, gaps, holm([float(gap.p) for gap in gaps]), strict=True):
         if p < ALPHA:
-            above, below = (one, other) if gap.mean > 0 else (other, one)
-            better[below] += 1
-            worse[above] += 1
+            winner, loser = (first, second) if gap.mean > 0 else (second, first)
+            better[loser] += 1
+            worse[winner] += 1
     return 1 + better, arms - worse
 
 
 def rank_frame(runs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """`statistics.RANKS`: the rank of each of these variants by its mean over runs on the average, a metric and model.
+    """A frame of `RANKS`: these variants ranked by their mean over runs on the average, for each metric and model.
 
-    Of a frame of `statistics.schemas.RUNS`; the seeds are those that every variant of a model has, and without one
-    there is no rank. Equal means share the better rank.
+    `runs` is a frame of `statistics.schemas.RUNS`. The seeds are those that all variants of a model have; without
+    such a seed there is no rank. Equal means share the better rank.
     """
     chosen = runs["metric"].isin(PASS_METRICS) & runs["variant"].isin(list(variants))
     average = runs[(runs["benchmark"] == AVERAGE) & chosen]

@@ -1,1 +1,1 @@
-"""What is on the disk: frames and schemas, manifests, hashes, where a study's files lie, which code a job runs."""
+"""The files on disk: frames and their schemas, manifests, hashes, a study's paths, and the code that a job runs."""

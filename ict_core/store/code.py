@@ -1,4 +1,4 @@
-"""Which of the library's files a job runs, read from its imports: an edit of one makes its results old."""
+"""The library's files that a job runs, read from its imports: an edit of one makes the job's results outdated."""
 
 import functools
 import re
@@ -11,7 +11,7 @@ LIBRARY = Path(__file__).parents[1]
 _NAME = LIBRARY.name
 INFRASTRUCTURE = (
     "commands",
-    "config",  # its values are a job's parameters themselves
+    "config",  # its values are themselves parameters of a job
     "errors",
     "jobs",
     "process",
@@ -20,20 +20,20 @@ INFRASTRUCTURE = (
     "store.layout",
     "store.manifests",
 )
-"""Packages and modules that say how a job is started, supervised and recorded, and change no number that it writes."""
+"""Packages and modules that start, supervise and record a job, and change no number that it writes."""
 _IMPORT = re.compile(  # from PACKAGE import NAMES, or import MODULES; at the beginning of a line
     rf"^[ \t]*(?:from[ ]+({_NAME}(?:\.[\w.]+)?)[ ]+import[ ]+(\([^)]*\)|[^\n#]+)|import[ ]+({_NAME}\b[\w., ]*))",
     re.MULTILINE,
 )
-_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")  # run by way of these, and do change numbers
+_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")  # run through these packages, but change numbers
 
 
 @functools.cache
 def files_of(*modules: str) -> tuple[Path, ...]:
-    """The files that a job may import, but for :data:`INFRASTRUCTURE`: the static closure of its modules' imports.
+    """The files that a job may import, except :data:`INFRASTRUCTURE`: the static closure of its modules' imports.
 
-    Imports inside functions count. What a module imports by a name that it computes (a selection rule, a figure, a
-    reader) is not seen: the caller adds it to `modules`, dotted names below the library such as ``stages.train``.
+    Imports inside functions count. Imports by a computed name (a selection rule, a figure, a reader) are not seen: the
+    caller adds them to `modules`, dotted names below the library such as ``stages.train``.
     FileNotFoundError: there is no such module.
     """
     numbers = {_file(module) for module in _NUMBERS}
@@ -48,12 +48,12 @@ def files_of(*modules: str) -> tuple[Path, ...]:
 
 
 def fingerprint(*modules: str) -> str:
-    """A hash of :func:`files_of`: of their names and bytes, 16 hexadecimal digits."""
+    """A hash of the names and bytes of :func:`files_of`, 16 hexadecimal digits."""
     return hash_tree(files_of(*modules))[:16]
 
 
 def edited(loaded: Mapping[str, str], *modules: str) -> list[str]:
-    """Those of :func:`files_of` the modules that are other ones than a job had loaded, as its manifest states them."""
+    """The files of `modules` that have changed since a job loaded them, by the hashes in its manifest, `loaded`."""
     now = {_plain(name_of(file)): file for file in files_of(*modules)}
     before = {_plain(name): sha256 for name, sha256 in loaded.items()}
     return [name_of(now[name]) for name in before if name in now and not hash_file(now[name]).startswith(before[name])]
@@ -65,12 +65,12 @@ def name_of(file: Path) -> str:
 
 
 def _plain(name: str) -> str:
-    """A :func:`name_of` a file without underscores before modules, which most had before 0.3.0, as manifests tell."""
+    """A :func:`name_of` without underscores before modules; most had one before 0.3.0, as older manifests show."""
     return name.replace("/_", "/")
 
 
 def is_infrastructure(name: str) -> bool:
-    """Whether a file of that :func:`name_of` changes no number that a job writes."""
+    """Whether the file with this :func:`name_of` changes no number that a job writes."""
     name = _plain(name)
     return any(name == f"{part.replace('.', '/')}.py" or name.startswith(f"{part}/") for part in INFRASTRUCTURE)
 
@@ -82,15 +82,12 @@ def _file(module: str) -> Path:
 
 @functools.cache
 def _imported(file: Path) -> set[Path]:
-    """The library's files that a file names in import statements, with the packages that they lie in."""
+    """The library's files that a file names in import statements, with the files of their packages."""
     return {path for name in _imports(file.read_text(encoding="utf-8")) for path in _on_the_way(name)}
 
 
 def _on_the_way(name: str) -> Iterator[Path]:
-    """The files that are read when a dotted name of the library is imported.
-
-    Its last part is a module, or something in one.
-    """
+    """The files that are read on import of a dotted name of the library: a module, or something in one."""
     path = LIBRARY
     yield path / "__init__.py"
     for part in name.split(".")[1:]:
@@ -99,7 +96,7 @@ def _on_the_way(name: str) -> Iterator[Path]:
 
 
 def _imports(text: str) -> Iterator[str]:
-    """The dotted names of the library in a file's import statements; parsing the whole file takes ten times as long."""
+    """The library's dotted names in a file's import statements; parsing the whole file would take ten times as long."""
     for module, names, modules in _IMPORT.findall(text):
         listed = re.sub(r"#.*", "", names or modules).strip("()").split(",")
         parts = [part.split()[0] for part in listed if part.strip()]

@@ -14,15 +14,15 @@ from ict_core.errors import UserError
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """Yield ``<path>.partial``, which takes the place of ``path`` if the block ends well and is removed if it does not.
+    """Yield ``<path>.partial``, which replaces ``path`` if the block ends without error and is removed otherwise.
 
-    What is written there, a file or a folder, is on the disk before its name is. Missing parents are made; what a
+    What is written there, a file or a folder, is on the disk before it gets its name. Missing parents are made. What a
     killed job left under the partial name is removed first.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(path)
-    for left in (partial, _replaced(path)):
-        remove(left)
+    for leftover in (partial, _replaced(path)):
+        remove(leftover)
     try:
         yield partial
         settle(partial, path)
@@ -32,14 +32,14 @@ def appearing(path: Path) -> Iterator[Path]:
 
 
 def partial_of(path: Path) -> Path:
-    """Where a file or folder is written before it has its name."""
+    """The path at which a file or folder is written before it gets its name."""
     return path.with_name(path.name + ".partial")
 
 
 def settle(partial: Path, path: Path) -> None:
-    """Give a file or folder that is whole its name, by an atomic rename after all of it is on the disk.
+    """Give a complete file or folder its name, by an atomic rename after all of it is on the disk.
 
-    A folder of that name is moved away first; a file is replaced.
+    A folder that has this name is moved away first; a file that has it is replaced.
     """
     for written in [*partial.rglob("*"), partial]:
         _sync(written)
@@ -63,7 +63,7 @@ def remove(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text that appears whole; missing folders are made. UserError where a folder has the name."""
+    """Write a text file by :func:`appearing`; missing folders are made. UserError if a folder has the name."""
     if path.is_dir():
         raise UserError(f"{path}: a folder is there; allowed: the name of a file")
     with appearing(path) as partial:
@@ -71,7 +71,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _replaced(path: Path) -> Path:
-    """Where a folder lies while another takes its name."""
+    """The path of a folder while another takes its name."""
     return path.with_name(path.name + ".old.partial")
 
 
@@ -84,7 +84,7 @@ def _sync(path: Path) -> None:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal; a process reads a file once, unless it has changed since."""
+    """The SHA-256 of a file's bytes, in hexadecimal; a process reads a file again only if it has changed."""
     status = path.stat()
     return _hash_once(path.resolve(), status.st_ino, status.st_size, status.st_mtime_ns)
 
@@ -106,15 +106,15 @@ def hash_weights(folder: Path) -> str:
 def hash_tree(paths: Iterable[Path]) -> str:
     """One SHA-256 over files and folders: of the names inside each path, and of the bytes.
 
-    Where a path lies does not count, nor do the order of the paths, `__pycache__`, and hidden files. FileNotFoundError
-    where a path does not exist (a fingerprint of nothing would never change).
+    The location and the order of the paths do not count, nor do `__pycache__` and hidden files. FileNotFoundError if a
+    path does not exist (a fingerprint of nothing would never change).
     """
     entries = sorted((name, hash_file(file)) for path in paths for name, file in _files(path))
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
 
 
 def _files(path: Path) -> Iterator[tuple[str, Path]]:
-    """Each file with its name from the path's own name on: `selection/stapo.py`."""
+    """Each file, and its path from the name of `path` on, such as `selection/stapo.py`."""
     path = path.resolve(strict=True)
     for file in [path] if path.is_file() else path.rglob("*"):
         name = file.relative_to(path.parent)

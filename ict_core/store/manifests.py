@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, machine, commit, hashes. No user name, absolute path or environment value."""
+"""The origin of a result: versions, machine, commit, hashes. No user name or absolute path."""
 
 import dataclasses
 import functools
@@ -20,7 +20,7 @@ from ict_core.process.machine import core_packages, this_platform, this_process
 from ict_core.store.files import hash_file, hash_tree, write_text
 from ict_core.store.layout import MANIFEST
 
-# of an engine's settings, which process it was, where, and what it held
+# an engine's settings that name its process, its place, or its state
 _LEFT_OUT = {"instance_id", "model", "tokenizer", "served_model_name", "static_forward_context"}
 _ADDRESSES = ("_ip", "_port", "_ports", "_host", "_addr", "_path", "_dir")
 _SOURCE = Path(__file__).parents[1]
@@ -28,9 +28,9 @@ _GIT_SECONDS = 10
 
 
 def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stage writes beside its results, once it has them all.
+    """The manifest that a stage writes beside its results, once it has them all.
 
-    `config` is the resolved configuration that determined them, as JSON-able values; UserError: see `numerics.check`.
+    `config` is the resolved configuration that determined them, as JSON-able values. UserError: see `numerics.check`.
     """
     numerics.check()
     return {
@@ -40,18 +40,18 @@ def manifest(config: Mapping[str, Any]) -> dict[str, Any]:
         "platform": this_platform(),
         "process": this_process(),
         "source": {**source(), "loaded": _loaded()},
-        "exit_status": 0,  # of a job that ends otherwise there is no manifest: its log says why
+        "exit_status": 0,  # a job that ends otherwise has no manifest: its log says why
     }
 
 
 @functools.cache
 def source() -> dict[str, Any]:
-    """The library's commit, the state of its tree and its SHA-256, when this was first asked for in the process."""
+    """The library's commit, the state of its tree and its SHA-256, as at the first call in this process."""
     return {**git_state(_SOURCE), "sha256": hash_tree([_SOURCE])}
 
 
 def remember_source() -> None:
-    """Take the hashes of the library's files now, at a job's start: an edit while it runs is not what it runs."""
+    """Hash the library's files now, at a job's start: the job does not run what is edited later."""
     numerics.check()
     source()
     for path in _SOURCE.rglob("*.py"):
@@ -60,7 +60,7 @@ def remember_source() -> None:
 
 @functools.cache
 def _first_hash(path: Path) -> str:
-    """The first 16 digits of a file's SHA-256, as it was when this was first asked for in the process."""
+    """The first 16 digits of a file's SHA-256, as at the first call in this process."""
     return hash_file(path)[:16]
 
 
@@ -71,9 +71,9 @@ def _loaded() -> dict[str, str]:
 
 
 def cost(started: float, tokens: int) -> dict[str, Any]:
-    """What a stage took: `tokens`, `wall_seconds`, and the process's peak memory in MiB (that of the GPU, or None).
+    """The cost of a stage: `tokens`, `wall_seconds`, and peak memory in MiB, of the process and of the GPU (or None).
 
-    `started` is `time.perf_counter()` when the stage began; the tokens it trained on or generated.
+    `started` is `time.perf_counter()` when the stage began; `tokens` are those it trained on or generated.
     """
     torch = sys.modules.get("torch")
     gpu = torch and torch.cuda.is_available()
@@ -93,18 +93,18 @@ def git_state(folder: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write JSON with sorted keys; ValueError where a number is NaN or infinite, which JSON does not have."""
+    """Write JSON with sorted keys; ValueError if a number is NaN or infinite, which JSON does not have."""
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(path, text)
 
 
 def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON that holds, as ``checksum``, the SHA-256 of all else in it."""
+    """Write JSON with a ``checksum``, the SHA-256 of all its other content."""
     write_json(path, {**content, "checksum": _checksum(content)})
 
 
 def read_manifest(path: Path, output: Path | None = None) -> dict[str, Any]:
-    """What :func:`write_manifest` wrote, without its checksum; `output`: what a stage made as a whole, if it is a part.
+    """What :func:`write_manifest` wrote, without its checksum; `output`: the stage's output, if the file is part of it.
 
     Raises:
         UserError: the file is missing, or holds no checksum.
@@ -116,7 +116,7 @@ def read_manifest(path: Path, output: Path | None = None) -> dict[str, Any]:
         raise UserError(f"{path}: no such file; run the stage that writes it") from error
     except IsADirectoryError as error:
         raise Damaged(f"{path}: a folder stands where a file is wanted", output or path) from error
-    except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
+    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise Damaged(f"{path}: not JSON ({error})", output or path) from error
     if not isinstance(content, dict) or "checksum" not in content:
         raise UserError(f"{path}: it holds no checksum, so another version wrote it; delete it and rerun its stage")
@@ -130,18 +130,18 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each file below a folder but its manifest, by the path from there: what `files` in it is."""
+    """The SHA-256 of each file below a folder except its manifest, by relative path: the manifest's key `files`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MANIFEST)
     return {path.relative_to(folder).as_posix(): hash_file(path) for path in files}
 
 
 def check_files(folder: Path) -> dict[str, Any]:
-    """The manifest in a checkpoint's folder, or above it; Damaged where a file of the folder is not what it states."""
+    """The manifest in a checkpoint's folder, or above it; Damaged if a file of the folder is not what it states."""
     return check_output(folder if (folder / MANIFEST).exists() else folder.parent, folder)
 
 
 def check_output(output: Path, part: Path, since: float = 0.0) -> dict[str, Any]:
-    """As :func:`check_files`, of that part of a job's folder; no file is read that was changed last before `since`."""
+    """As :func:`check_files`, for `part` of a job's folder; files that have not changed after `since` are not read."""
     stated = read_manifest(output / MANIFEST, output)
     for path, sha256 in ((output / name, sha256) for name, sha256 in stated["files"].items()):
         if path.is_relative_to(part):
@@ -153,7 +153,7 @@ def check_output(output: Path, part: Path, since: float = 0.0) -> dict[str, Any]
 
 
 def git(folder: Path, *arguments: str) -> str | None:
-    """What a git command prints in a folder; None where it fails, as outside of git."""
+    """The output of a git command in a folder; None if it fails, as outside of git."""
     command = ["git", "-C", str(folder), *arguments]
     try:
         return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=_GIT_SECONDS).strip()
@@ -164,7 +164,7 @@ def git(folder: Path, *arguments: str) -> str | None:
 def resolved(value: Any) -> Any:
     """Nested dataclasses, mappings and lists as JSON-able values, without paths, addresses and names of processes.
 
-    Of other objects stands the name of their class.
+    Any other object becomes the name of its class.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name, None) for field in dataclasses.fields(value)}

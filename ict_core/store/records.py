@@ -1,7 +1,7 @@
 """The schema of every frame that a stage writes, and the only code that reads and writes them.
 
 A float may be NaN where it is undefined (a mean over no token); nothing else may be null. Every file holds the SHA-256
-of its frame's content, which is held against what is read.
+of its frame's content, which is checked when the file is read.
 """
 
 import functools
@@ -26,7 +26,7 @@ STATUSES = STATUSES_GRADED + STATUSES_UNGRADED
 
 
 def _columns(kind: str, names: str) -> dict[str, str]:
-    """Columns of one kind, by their names with blanks between."""
+    """Columns of one kind, by their names, separated by blanks."""
     return dict.fromkeys(names.split(), kind)
 
 
@@ -35,8 +35,8 @@ _CELL = _texts("model variant") | _whole("seed")
 _PROBLEM = _texts("benchmark problem")
 
 PROBLEMS = _PROBLEM | _texts("question options prompt answer answer_type")
-"""``question``: without the instruction that all prompts of its set share. ``options``: of a multiple choice, JSON, a
-list of texts in the order of their letters; else []. ``prompt``: question and options in the template of their set."""
+"""``question``: without the instruction that all prompts of its set share. ``options``: of a multiple choice, a JSON
+list of texts in the order of their letters; otherwise []. ``prompt``: question and options in their set's template."""
 
 CONTAMINATION = _texts("benchmark") | _whole(
     "problems training repeated exact ngram short similar same_answer but_for_numbers"
@@ -56,14 +56,14 @@ ANSWERS = (
     | _texts("text status extracted finish_reason")
     | _whole("tokens")
 )
-"""Of `ict eval`: every answer (``text``) with its problem's prompt, gold ``answer`` and verdict."""
+"""Every answer (``text``) of `ict eval`, with its problem's prompt, gold ``answer`` and verdict."""
 
 TUNING = _texts("model variant") | _floats("rate") | _whole("seed") | _floats("reward") | _flags("chosen")
-"""A row a training that a variant's learning rate was chosen by, ``reward``: its mean over the last quarter of the
-steps; and at rate 0 a row a seed, the reward of the base model, where it was recorded."""
+"""A row per training by which a variant's learning rate was chosen; ``reward`` is its mean over the last quarter of the
+steps. At rate 0, a row per seed with the reward of the base model, if it was recorded."""
 
 REWARDS = _texts("model variant") | _floats("rate") | _whole("seed step") | _floats("reward")
-"""The reward of every step of the trainings that learning rates were chosen by."""
+"""The reward of every step of the trainings by which learning rates were chosen."""
 
 SCORES = _CELL | _PROBLEM | _whole(f"sampled n {' '.join(STATUSES)} truncated tokens")
 
@@ -74,7 +74,7 @@ _STEP_MEANS = (
 LOG = _whole("step") | _flags("selecting") | _floats(_STEP_MEANS) | _whole("tokens")
 STUDY_LOG = _CELL | LOG
 LEARNING_CURVE = _PROBLEM | _whole("step sample") | _texts("status") | _whole("tokens")
-"""The answers to held-out problems after so many optimiser steps."""
+"""The answers to held-out problems after ``step`` optimiser steps."""
 
 STUDY_LEARNING_CURVE = _CELL | LEARNING_CURVE
 KEPT_ROLLOUTS = (
@@ -87,8 +87,8 @@ KEPT_ROLLOUTS = (
     | _columns("ints", "ids")
     | _columns("reals", "logprob weight")
 )
-"""The rollouts of a training step. ``truncated``: cut at the token limit. Of every token ``logprob``, ln p under the
-policy that sampled, and ``weight`` of the first update, 0 where the rule leaves it out."""
+"""The rollouts of a training step. ``truncated``: cut at the token limit. For every token: ``logprob``, ln p under
+the policy that sampled, and ``weight`` in the first update, 0 if the rule leaves the token out."""
 
 TIMING = _whole("step") | _floats("rollout_s statistics_s update_s total_s")
 TOKENS = (
@@ -97,8 +97,8 @@ TOKENS = (
     | _flags("kept")
     | _floats(" ".join(f"{name}_after" for name in POLICY_STATISTICS))
 )
-"""``fork``: 1 at a known decision point, 0 elsewhere; NaN where none is known (published problems). ``..._after``: of
-the same token after the step's update; NaN where no update was made."""
+"""``fork``: 1 at a known decision point, 0 elsewhere; NaN if none is known (published problems). ``..._after``: the
+statistic of the same token after the step's update; NaN if no update was made."""
 
 STUDY_TOKENS = _CELL | _flags("selecting") | TOKENS
 SHADOW = (
@@ -110,12 +110,12 @@ SHADOW = (
         "high_h1_share high_h2_share position probability purity distance"
     )
 )
-"""Every rule on the same tokens of one sampled step (`shadow.score_study`): shares and means, NaN over nothing.
-``forks``: the known decision points among the tokens; NaN where none is known."""
+"""Every rule on the same tokens of one sampled step (`shadow.score.score_study`): shares and means, NaN over nothing.
+``forks``: the number of known decision points among the tokens; NaN if none is known."""
 
 OVERLAP = _whole("step") | _texts("rule other") | _floats("jaccard rank_correlation")
 GRADIENTS = _texts("rule") | _floats("norm_share cosine")  # of a checkpoint
-STUDY_SHADOW = _CELL | SHADOW  # the cell is that of the rollouts, whatever rule trained it
+STUDY_SHADOW = _CELL | SHADOW  # the cell is the one that sampled, whatever rule trained it
 STUDY_OVERLAP = _CELL | OVERLAP
 STAGES = ("pretrain", "fetch", "supervised_start", "tune", "train", "generate", "grade")
 COMPUTE = _CELL | _texts("stage") | _whole("tokens") | _floats("seconds peak_memory_mib peak_gpu_memory_mib")
@@ -124,14 +124,14 @@ SOLUTIONS = _texts("problem prompt completion")
 """Worked solutions of training problems, for a supervised start."""
 
 ROLLOUTS = _PROBLEM | _whole("sample") | _texts("ids status")
-"""Answers of an untrained model to be read token by token; ``status``: one of :data:`STATUSES`."""
+"""Answers of a model to be read token by token; ``status``: one of :data:`STATUSES`."""
 
 READING_TOKENS = (
     _whole("group rollout position")
     | _floats("temperature p purity h1")
     | _floats(" ".join(f"score_{r} reference_p_{r} reference_purity_{r}" for r in READING_REFERENCES))
 )
-"""A token under every reference (`shadow.token_readings`): u, P_avg(a) of the token drawn, and sum P_avg^2."""
+"""A token under each reference (`shadow.readings.token_readings`): u, P_avg(a) of the sampled token, sum P_avg^2."""
 
 READINGS = (
     _texts("set reference scope quantity cut")
@@ -140,25 +140,25 @@ READINGS = (
     | _floats(" ".join(f"{f} {f}_low {f}_high" for f in ("probability", "high_share", "elbow")))
     | _flags("probability_fits high_share_fits elbow_fits meets")
 )
-"""A row a reading of the paper (`shadow.crossing`): its figures of the kept tokens, and which lie in their ranges.
-``set``: of the prompts. ``elbow_prompts``: those that have an elbow."""
+"""A row per reading of the paper (`shadow.readings.crossing`): its figures for kept tokens, and which are in range.
+``set``: the prompts' set. ``elbow_prompts``: how many prompts have an elbow."""
 
 STUDY_READINGS = _texts("model variant") | READINGS
 
 GRADIENT_SHARES = _PROBLEM | GRADIENTS
 TOKEN_TEXTS = _texts("model rule kind text") | _whole("tokens prompts") | _floats("share low high lift")
-"""What share of a text's tokens a rule keeps; ``kind``: `token`, or `class` of words."""
+"""The share of a text's tokens that a rule keeps; ``kind``: `token`, or `class` of words."""
 
 _ARROW = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-_ARROW |= {  # lists, of every token of a row, whose entries have the name that Parquet gives them
+_ARROW |= {  # lists with an entry per token; the entries' name is Parquet's
     kind: pa.list_(pa.field("element", entry)) for kind, entry in (("ints", pa.int32()), ("reals", pa.float32()))
 }
 _HASH = b"content_sha256"  # a key of the Parquet file's metadata
 
 
 def listed(ids: Iterable[Sequence[int]]) -> list[str]:
-    """Lists of whole numbers as texts, with blanks between."""
-    return [" ".join(map(str, some)) for some in ids]
+    """Lists of whole numbers as texts, separated by blanks."""
+    return [" ".join(map(str, sequence)) for sequence in ids]
 
 
 def unlisted(texts: Iterable[str]) -> list[tuple[int, ...]]:
@@ -167,7 +167,7 @@ def unlisted(texts: Iterable[str]) -> list[tuple[int, ...]]:
 
 
 def _table(frame: pd.DataFrame, path: Path | str, columns: dict[str, str]) -> pa.Table:
-    """The frame under its schema, with the hash of its content; the path is for messages."""
+    """The frame as a table of its schema, with the hash of its content; `path` is for messages."""
     if set(frame.columns) != set(columns):
         missing, unknown = set(columns) - set(frame.columns), set(frame.columns) - set(columns)
         raise UserError(f"{path}: columns missing {sorted(missing)}, unknown {sorted(unknown)}")
@@ -180,7 +180,7 @@ def _table(frame: pd.DataFrame, path: Path | str, columns: dict[str, str]) -> pa
 
 
 def _hash(table: pa.Table) -> str:
-    """SHA-256 of names, types and values, in hexadecimal, however they are laid out in a file."""
+    """SHA-256 of names, types and values, in hexadecimal, whatever their layout in a file."""
     digest = hashlib.sha256()
     for name in table.column_names:
         column = table[name]
@@ -199,14 +199,14 @@ def _hash(table: pa.Table) -> str:
 
 
 def frame_hash(frame: pd.DataFrame, columns: dict[str, str]) -> str:
-    """The hash of a frame's content, as :func:`content_hash` finds it in its file."""
+    """The hash of a frame's content, as :func:`content_hash` reads it from the frame's file."""
     return str(_table(frame, "frame", columns).schema.metadata[_HASH].decode())
 
 
 def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> None:
-    """Write a frame as Parquet; UserError where a column is missing, unknown, of the wrong type, or holds a null."""
+    """Write a frame as Parquet; UserError if a column is missing, unknown, of the wrong type, or has a null."""
     table = _table(frame, path, columns)
-    leaves = {"ints": ".list.element", "reals": ".list.element"}  # the names that Parquet gives what lists hold
+    leaves = {"ints": ".list.element", "reals": ".list.element"}  # Parquet's names for the entries of lists
     named = {name + leaves.get(kind, ""): kind for name, kind in columns.items()}
     floats = [name for name, kind in named.items() if kind in ("float", "reals")]
     with appearing(path) as partial:
@@ -220,14 +220,14 @@ def write_frame(frame: pd.DataFrame, path: Path, columns: dict[str, str]) -> Non
 
 
 def content_hash(path: Path) -> str:
-    """The SHA-256 of a frame's content that its file states; only :func:`read_frame` holds it against the content."""
+    """The SHA-256 of a frame's content that its file states, without the check that :func:`read_frame` makes."""
     with _reading(path, path):
         schema = pq.read_schema(path)
     return _stated(path, schema)
 
 
 def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) -> pd.DataFrame:
-    """Read a frame that :func:`write_frame` wrote; `output`: what a stage made as a whole, if it is a part.
+    """Read a frame that :func:`write_frame` wrote; `output`: the stage's output, if the file is part of it.
 
     Raises:
         UserError: the file is missing, or another version wrote it: without a checksum, or with another schema.
@@ -243,20 +243,20 @@ def read_frame(path: Path, columns: dict[str, str], output: Path | None = None) 
 
 
 def checked_hash(path: Path) -> str:
-    """As :func:`content_hash`, held against the content, under whatever schema."""
+    """As :func:`content_hash`, checked against the content, for any schema."""
     return _read(path, path)[1]
 
 
 def _read(path: Path, output: Path) -> tuple[pa.Table, str]:
-    """A frame's table with the hash of its content, which is that stated."""
+    """A frame's table with the hash of its content, checked against the stated one."""
     with _reading(path, output):
         table = pq.read_table(path)
     stated = _stated(path, table.schema)
     try:
-        whole = _hash(table) == stated
+        intact = _hash(table) == stated
     except (pa.ArrowException, UnicodeDecodeError):
-        whole = False
-    if not whole:
+        intact = False
+    if not intact:
         raise Damaged(f"{path}: its content is not what was written (SHA-256)", output)
     return table, stated
 
@@ -270,9 +270,9 @@ def _stated(path: Path, schema: pa.Schema) -> str:
 
 @contextmanager
 def _reading(path: Path, output: Path) -> Iterator[None]:
-    """Around the reading of a file: tells that it is missing or damaged, and leaves the system's other errors."""
+    """Context of reading a file: reports that it is missing or damaged, and lets the system's other errors pass."""
     try:
-        if path.is_dir():  # which Arrow would read as one frame in many files
+        if path.is_dir():  # Arrow would read it as one frame in many files
             raise Damaged(f"{path}: a folder stands where a file is wanted", output)
         yield
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -1,1 +1,1 @@
-"""The tables of a study: each is a pure function of the frames of the statistics; `write.py` alone touches files."""
+"""The tables of a study. Each is a pure function of the study's frames; only `write.py` writes files."""

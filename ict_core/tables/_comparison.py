@@ -1,4 +1,4 @@
-"""Levels beside a difference from one reference: of the ablations, the fractions kept and both learning rates."""
+"""Levels beside their differences from a reference, for the tables `ablations`, `thresholds` and `rates`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,13 +10,13 @@ from ict_core.tables.table import DIFFERENCE, NONE, OVER_BASE, by_row, differenc
 
 
 def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
-    """The levels of some variants and their differences from a reference each, on the average; shares.
+    """The levels of variants on the average and their differences from a reference, as shares.
 
-    `rows` has the columns model, variant, reference (itself: it is one) and any others; they come back for pass@1 and
-    pass@4 with metric, mean, low, high (the level's two-way interval), seeds, `GAIN`, difference (variant - reference)
-    with difference_low and difference_high (t over seeds), family, p_adjusted, p_equivalence_adjusted and verdict.
-    Where there is no level, as a variant need not have been run, or no difference, the numbers are NaN and the verdict
-    says why.
+    `rows` has the columns model, variant, reference (the variant itself if it is one) and any others. Each row comes
+    back for pass@1 and for pass@4, with the columns metric, mean, low, high (the level's two-way interval), seeds,
+    `GAIN`, difference (variant - reference), difference_low and difference_high (t over seeds), family, p_adjusted,
+    p_equivalence_adjusted and verdict. Where there is no level, as a variant need not have been run, or no difference,
+    the numbers are NaN and the verdict says why.
     """
     key = ["model", "variant", "metric"]
     average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds", *GAIN]]
@@ -25,11 +25,11 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
     tests = tests[[*key, "reference", *DIFFERENCE, "family", "p_adjusted", "p_equivalence_adjusted", "verdict"]]
     numbers = rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross").merge(average, on=key, how="left")
     numbers = numbers.merge(tests, on=[*key, "reference"], how="left")
-    ran = set(levels["variant"])
+    run_variants = set(levels["variant"])
 
     def verdict(variant: str, reference: str, mean: float, found: str) -> str:
         if pd.isna(mean):
-            return "not run on this model" if variant in ran else "not in this study"
+            return "not run on this model" if variant in run_variants else "not in this study"
         if variant == reference:
             return "reference"
         return "not compared" if pd.isna(found) else found
@@ -42,7 +42,7 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
 
 
 def side_by_side(sides: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The readable form of rows of :func:`compared`, each side's level, difference and verdict beside the others'."""
+    """The readable form of rows of :func:`compared`: level, difference, gain and verdict of each side, side by side."""
     texts = {}
     for name, rows in sides.items():
         texts[name] = means(rows)

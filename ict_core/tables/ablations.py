@@ -1,4 +1,4 @@
-"""The ablations and controls: every variant beside the one from which it differs in its declared factor alone."""
+"""The ablations and controls: every variant beside its reference, which differs only in the declared factor."""
 
 import pandas as pd
 
@@ -25,14 +25,14 @@ TABLE = TableDeclaration(
 
 
 def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """By factor every variant that declares one, its value and its reference's; each model's references come first."""
-    declared = [(variant, arm) for variant, arm in settings.arms.items() if arm.factor is not None]
-    declared.sort(key=lambda pair: list(FACTORS).index(str(pair[1].factor)))
-    references = dict.fromkeys(arm.of for _, arm in declared)
+    """Every variant that declares a factor, by factor, with both values; each model's references come first."""
+    variations = [(variant, arm) for variant, arm in settings.arms.items() if arm.factor is not None]
+    variations.sort(key=lambda pair: list(FACTORS).index(str(pair[1].factor)))
+    references = dict.fromkeys(arm.of for _, arm in variations)
     rows: list[tuple[object, ...]] = []
     for model in levels["model"].unique():
         rows += [(model, "", reference, reference, "", "") for reference in references]
-        for variant, arm in declared:
+        for variant, arm in variations:
             old, new = map(words, arm.values())
             rows.append((model, FACTORS[str(arm.factor)], variant, arm.of, new, old))
     columns = ["model", "factor", "variant", "reference", "value", "value in reference"]

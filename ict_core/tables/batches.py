@@ -1,4 +1,4 @@
-"""The batch as a factor: what part of the baseline's gain each rule keeps, at every size of a batch."""
+"""The batch size as a factor: the share of the baseline's gain that each rule keeps at every batch size."""
 
 import math
 from functools import partial
@@ -25,7 +25,7 @@ TABLE = TableDeclaration(
 
 
 def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a rule and batch: tokens trained a step, gain over the base model, and the part of the baseline's gain."""
+    """One row per rule and batch: tokens trained per step, gain over the base model, share of the baseline's gain."""
     baseline = settings.baselines[0]
     if batches.empty:
         caption = "The study varies no batch: no variant declares `batch` as its factor."

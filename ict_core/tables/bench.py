@@ -1,4 +1,4 @@
-"""A bench of rules: what each gives over the first baseline and over its controls, at both rates, and its rank."""
+"""A bench of rules: each rule's difference from the first baseline and its controls at both rates, and its rank."""
 
 from collections.abc import Mapping
 
@@ -36,14 +36,14 @@ TABLE = TableDeclaration(
     compared=True,
     module="tables/bench.py",
     doc="docs/rules.md#the-bench",
-    runs=(),  # of two sets of cells, as in `rates`
+    runs=(),  # the numbers come from two sets of cells, as in `rates`
 )
 
 BASELINE, RANDOM, SIGN, SCALED = "baseline", "random", "same sign", "mean one"
 _KEY = ["model", "variant"]
 _OWN_ADVANTAGE = "method.advantage"
 _NOT_OF_THE_WEIGHTS = ("entropy_bonus", "normaliser", "surrogate")
-"""Factors: a variant by one keeps the tokens of what it varies."""
+"""Factors that leave the token weights alone: such a variant keeps the same tokens as its reference."""
 _COLUMNS = [
     *_KEY,
     *("against", "kind", "rates", "difference", "low", "high", "p_adjusted", "p_equivalence_adjusted", "verdict"),
@@ -54,7 +54,7 @@ _COLUMNS = [
 
 
 def compared_with(baseline: str, arms: Mapping[str, ArmVariation]) -> dict[tuple[str, str], str]:
-    """(rule, what it is compared with) -> the kind of that: the baseline, or a control of the rule."""
+    """(rule, variant it is compared with) -> what that variant is: the baseline, or a kind of control of the rule."""
     controls = controls_of(arms)
     pairs = {(rule, baseline): BASELINE for rule in arms if rule not in controls and rule != baseline}
     for control, rule in controls.items():
@@ -77,7 +77,7 @@ def _quantity(means: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 
 def _weights(name: str, arms: Mapping[str, ArmVariation]) -> str:
-    """What is the same of two arms that weigh tokens alike."""
+    """A text that is the same for all arms that weigh tokens alike."""
     arm = arms.get(name)
     if arm is None:
         return name
@@ -88,17 +88,17 @@ def _weights(name: str, arms: Mapping[str, ArmVariation]) -> str:
 
 
 def _of_all_arms(measured: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:
-    """What was measured of rules, of every arm whose weights one of them gives; none of an arm with its own advantage.
+    """The measurements of rules, repeated for every arm with the same weights, except arms with their own advantage.
 
-    The rollouts on which it was measured have the baseline's advantages.
+    The rollouts on which the rules were measured have the baseline's advantages.
     """
     weights = {name: _weights(name, arms) for name in {*arms, *measured["variant"]}}
     own_advantage = {name for name, arm in arms.items() if any(key == _OWN_ADVANTAGE for key, _, _ in arm.different)}
     distinct = measured.assign(weights=measured["variant"].map(weights)).drop_duplicates(["model", "weights"])
-    wanted = pd.DataFrame(
+    by_arm = pd.DataFrame(
         [(name, weights[name]) for name in arms if name not in own_advantage], columns=["variant", "weights"]
     )
-    return distinct.drop(columns="variant").merge(wanted, on="weights").drop(columns="weights")
+    return distinct.drop(columns="variant").merge(by_arm, on="weights").drop(columns="weights")
 
 
 def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -113,9 +113,9 @@ def _of_arms(settings: TableSettings, frames: Mapping[str, pd.DataFrame]) -> pd.
     rate = tuning[tuning["chosen"].astype(bool)].groupby(_KEY)["rate"].first()
     share = log[log["selecting"]].groupby(_KEY)["kept_share"].mean().rename("effective_share").reset_index()
     change = _quantity(frames["quantity_means"], "h1_change")
-    positive = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
-    positive = _of_all_arms(positive, settings.arms)
-    for frame in (ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]], share, change, positive):
+    positive_share = _quantity(frames["rule_means"].rename(columns={"rule": "variant"}), "positive_share")
+    positive_share = _of_all_arms(positive_share, settings.arms)
+    for frame in (ranks[[*_KEY, "rank", "rank_low", "rank_high", "ranked"]], share, change, positive_share):
         arms = arms.merge(frame, on=_KEY, how="left")
     return arms.assign(rate=[rate.get(arm, settings.recipe_rate) for arm in tuned_arms(arms, settings.arms, tuning)])
 
@@ -131,7 +131,7 @@ def _found(difference: float, low: float, high: float, verdict: str) -> str:
 def bench_table(
     *, contrasts: pd.DataFrame, shared_rate_contrasts: pd.DataFrame, settings: TableSettings, **frames: pd.DataFrame
 ) -> Table:
-    """A row a rule, those of the highest pass@4 first; all of the table's inputs by their names."""
+    """One row per rule, the highest pass@4 first. The keyword arguments are the table's inputs, by name."""
     baseline = settings.baselines[0]
     if not controls_of(settings.arms):
         empty = pd.DataFrame(columns=_COLUMNS)
@@ -157,13 +157,13 @@ def _detectable(numbers: pd.DataFrame, settings: TableSettings) -> str:
     """A sentence, with a space before it, on the smallest gain over the baseline that Holm's first step would find."""
     rows = numbers[(numbers["rates"] == "own") & (numbers["kind"] == BASELINE)]
     alpha = ALPHA / max(1, len(rows))
-    gains = [detectable(sd, int(n), settings.power, alpha) for sd, n in zip(rows["sd"], rows["seeds"], strict=True)]
-    least = pd.Series(gains, dtype=float).dropna()
-    if least.empty:
+    values = [detectable(sd, int(n), settings.power, alpha) for sd, n in zip(rows["sd"], rows["seeds"], strict=True)]
+    sizes = pd.Series(values, dtype=float).dropna()
+    if sizes.empty:
         return ""
     return (
-        f" A gain over `{settings.baselines[0]}` of {percent(least.median())} points, the median over the rules "
-        f"({percent(least.min())} to {percent(least.max())}), is the smallest that the first step of Holm's correction "
+        f" A gain over `{settings.baselines[0]}` of {percent(sizes.median())} points, the median over the rules "
+        f"({percent(sizes.min())} to {percent(sizes.max())}), is the smallest that the first step of Holm's correction "
         f"over {len(rows)} tests would find with a power of {number(100 * settings.power, 0)} %."
     )
 
@@ -179,8 +179,8 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
     if not (numbers["kind"] == SIGN).any():
         del heads[f"own {SIGN}"]
     texts = by_row(numbers, ["difference", "low", "high", "verdict"], _found)
-    found = numbers.assign(head=numbers["rates"] + " " + numbers["kind"], text=texts)
-    found = wide(found.drop_duplicates([*_KEY, "head"], keep="last"), _KEY, "head", heads)
+    cells = numbers.assign(head=numbers["rates"] + " " + numbers["kind"], text=texts)
+    cells = wide(cells.drop_duplicates([*_KEY, "head"], keep="last"), _KEY, "head", heads)
     rules = numbers.drop_duplicates(_KEY).reset_index(drop=True)
 
     def rank(mean: float, low: float, high: float) -> str:
@@ -191,7 +191,7 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
         "own rate": rules["rate"].map("{:g}".format),
         BENCH_METRIC: means(rules, ["level", "level_low", "level_high"]),
         OVER_BASE: gains(rules),
-        **found[list(heads.values())],
+        **cells[list(heads.values())],
         "rank": by_row(rules, ["rank", "rank_low", "rank_high"], rank),
         "effective share": rules["effective_share"].map(percent),
         "A > 0": rules["positive_share"].map(percent),
@@ -202,7 +202,7 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
     ranked = numbers["ranked"].dropna()
-    among = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
+    ranks = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
     sign = ""
     if (numbers["kind"] == SIGN).any():
         sign = "; same sign: among its tokens with A > 0, among those with A < 0 and among those with A = 0"
@@ -213,7 +213,7 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
         f"sequence, the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their "
         f"mean. ↑ ↓: better or worse after Holm's correction over all rules against `{baseline}`, or over all against "
         f"their controls (adjusted p < {ALPHA}); ≈: within ±{percent(settings.margin)} points by two one-sided tests, "
-        f"corrected likewise. Rank{among} by pass@4, in brackets the ranks that the runs leave open: all of these hold "
+        f"corrected likewise. Rank{ranks} by pass@4, in brackets the ranks that the runs leave open: all of these hold "
         "together with 95 % confidence. Effective share: (Σw)² / (T Σw²) while the rule selects, in percent; A > 0: "
         f"the share of the kept tokens with a positive advantage, on the rollouts of `{baseline}`; ΔH1: the relative "
         "change of the entropy from the first to the last fifth of the steps. Levels are for new runs on new problems, "

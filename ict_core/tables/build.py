@@ -14,18 +14,18 @@ from ict_core.tables.write import write
 
 def make_tables(frames: Frames, settings: TableSettings) -> list[Table]:
     """The tables of :data:`TABLES`, in order."""
-    shown, tables = restricted(frames, settings.variants), []
-    for name, declared in TABLES.items():
+    restricted_frames, tables = restricted(frames, settings.variants), []
+    for name, declaration in TABLES.items():
         maker = getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table")
-        table: Table = maker(**{frame: shown[frame] for frame in declared.inputs}, settings=settings)
-        tables.append(replace(table, name=name, title=declared.title))
+        table: Table = maker(**{frame: restricted_frames[frame] for frame in declaration.inputs}, settings=settings)
+        tables.append(replace(table, name=name, title=declaration.title))
     return tables
 
 
 def build_tables(study: Stored, paper: Paper, out: Path) -> list[Path]:
-    """Write every table of a study into the folder `out`, and name the files; errors as of :func:`restricted`."""
+    """Write every table of a study into the folder `out` and return the files; errors as for :func:`restricted`."""
     frames = {name: study.frame(name) for name in INPUTS}
     tables = make_tables(frames, TableSettings(**vars(study.settings), paper=paper))
-    of_verdicts = " ".join(filter(None, [study.note, without_verdicts(frames["validity"])]))
-    notes = {name: of_verdicts if declared.compared else study.note for name, declared in TABLES.items()}
+    qualified_note = " ".join(filter(None, [study.note, without_verdicts(frames["validity"])]))
+    notes = {name: qualified_note if declaration.compared else study.note for name, declaration in TABLES.items()}
     return [path for table in tables for path in write(table, out, notes[table.name], study.mixed)]

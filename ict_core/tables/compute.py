@@ -1,4 +1,4 @@
-"""What the jobs took: tokens, seconds and memory of every cell's stages."""
+"""The cost of the jobs: tokens, seconds and memory of every cell's stages."""
 
 import pandas as pd
 
@@ -28,9 +28,9 @@ _HEADS = {
 
 
 def compute_table(compute: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """The mean over the seeds of a model, variant and stage with the least and the largest; models as in the levels.
+    """The mean and range over the seeds for each model, variant and stage; models in the order of the levels.
 
-    A rate without tokens or measurable time is NaN.
+    Tokens per second are NaN where a job has no tokens or no measurable time.
     """
     variants = [BASE, *settings.variants]
     by_seed = compute.sort_values("seed", kind="stable")

@@ -1,4 +1,4 @@
-"""What the evaluation shares with the training data: counts by benchmark, and the nearest pairs by id."""
+"""The overlap of the evaluation with the training data: counts by benchmark."""
 
 import pandas as pd
 

@@ -38,7 +38,7 @@ TABLE = TableDeclaration(
     follow=True,
 )
 
-MANY_SEEDS = 1000  # more than this is printed as such
+MANY_SEEDS = 1000  # a larger number is printed as ">1000"
 
 
 def contrasts_table(contrasts: pd.DataFrame, levels: pd.DataFrame, settings: TableSettings) -> Table:

@@ -1,4 +1,4 @@
-"""Recall and precision of the known forks: of every rule on the same rollouts, and of every method on its own."""
+"""Recall and precision of the known forks, for every rule on the same rollouts and every method on its own."""
 
 import pandas as pd
 
@@ -27,8 +27,8 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
     columns: dict[str, str] = {}
     for measure, chance in CHANCE.items():
         columns |= {f"{chance} all": f"{chance} %"} | {f"{measure} {when}": f"{measure} {when}" for when in WHEN}
-    headed = numbers.assign(head=numbers["measure"] + " " + numbers["when"])
-    readable = wide(headed, ["model", "rollouts", "rule"], "head", columns)
+    cells = numbers.assign(head=numbers["measure"] + " " + numbers["when"])
+    readable = wide(cells, ["model", "rollouts", "rule"], "head", columns)
     if numbers.empty:
         caption = "No decision points are known in these problems, so no rule's recall or precision of them is."
     else:

@@ -40,9 +40,9 @@ _SIGNS = {"better": "+", "worse": "-"}
 
 
 def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[str, str, str], str]:
-    """(model, variant, metric) -> the average's resolved differences: superscript letters of baselines with a sign.
+    """(model, variant, metric) -> the resolved differences on the average: superscript baseline letters with a sign.
 
-    They stand in parentheses where the test was not declared.
+    A mark is in parentheses if its test was not declared.
     """
     marks: dict[tuple[str, str, str], str] = {}
     resolved = contrasts[
@@ -60,7 +60,7 @@ def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[st
 
 
 def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """Blocks of metrics, in them a row a model and variant (base first), a column a benchmark, the average first."""
+    """One block per metric, with a row per model and variant (base first), a column per benchmark (average first)."""
     benchmarks = [AVERAGE, *settings.mirrors]
     numbers = in_order(
         levels[levels["metric"].isin(METRICS)],
@@ -82,8 +82,8 @@ def main_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSet
     )
     average = cells[cells["benchmark"] == AVERAGE]
     cells = pd.concat([cells, average.assign(benchmark=OVER_BASE, text=gains(average))])
-    present = [name for name in (AVERAGE, OVER_BASE, *settings.mirrors) if name in set(cells["benchmark"])]
-    readable = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", present)
+    columns = [name for name in (AVERAGE, OVER_BASE, *settings.mirrors) if name in set(cells["benchmark"])]
+    readable = wide(cells, ["metric", "model", "variant", "seeds"], "benchmark", columns)
     readable = readable.replace({"metric": LABELS})
     caption = _caption(numbers, settings, letters, bool(marks)) + same_arms(contrasts)
     return Table(numbers, readable, caption, keys=2)
@@ -95,7 +95,7 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     base = "one evaluation of the untrained model, so that its interval speaks for new problems only"
     if numbers.loc[is_base, "seeds"].max() > 1:
         base = "the untrained models with which the trainings began, whose number stands under seeds"
-    stand_ins = ", ".join(f"`{ours}` for {theirs}" for ours, theirs in settings.mirrors.items() if ours != theirs)
+    stand_ins = ", ".join(f"`{name}` for {paper}" for name, paper in settings.mirrors.items() if name != paper)
     caption = (
         f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
         f"(two-way variance of runs and problems). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every benchmark "

@@ -18,7 +18,7 @@ TABLE = TableDeclaration(
     runs=(),
 )
 
-SHOWN = 10  # pairs of a benchmark in the readable table
+SHOWN = 10  # pairs per benchmark in the readable table
 
 
 def near_duplicates_table(near_duplicates: pd.DataFrame, settings: TableSettings) -> Table:

@@ -53,7 +53,7 @@ class Figures(Section):
 
 
 class Averages(Section):
-    """The averages over the seven benchmarks of one model; `named` are the project's names for the same model."""
+    """One model's averages over the seven benchmarks; `named` are the project's names for that model."""
 
     size: str = Field(min_length=1)
     model: str = Field(min_length=1)
@@ -82,15 +82,15 @@ class Paper(Section):
 
 
 def read_paper(path: Path) -> Paper:
-    """Read and check the published figures, `configs/paper.yaml`; a UserError has one line a problem."""
+    """Read and check the published figures, `configs/paper.yaml`; a UserError has one line per problem."""
     return load_section(path, Paper)
 
 
 def _numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
-    """The paper's figures, then the study's of the same variants: shares, the columns those of :data:`COLUMNS`.
+    """The paper's figures, then the study's for the same variants, as shares in the columns :data:`COLUMNS`.
 
-    A benchmark has the paper's name, a model of the paper is its size. What the paper does not give is NaN, what the
-    study has not is no row.
+    Benchmarks have the paper's names; a model of the paper is named by its size. A figure that the paper does not give
+    is NaN. One that the study lacks has no row.
     """
     paper = settings.paper
     quotes = [(AVERAGE, averages.size, row) for averages in paper.averages for row in averages.rows]
@@ -102,16 +102,16 @@ def _numbers(levels: pd.DataFrame, settings: TableSettings) -> pd.DataFrame:
     ]
     published = pd.DataFrame(rows, columns=COLUMNS)
     places = {AVERAGE: AVERAGE, _stand_in(settings): paper.ablation.benchmark}
-    ours = levels[levels["benchmark"].isin(places)]
-    ours = ours.assign(benchmark=ours["benchmark"].map(places), source=STUDY)
-    asked = published[["benchmark", "metric", "variant"]].drop_duplicates()
-    return pd.concat([published, asked.merge(ours, on=["benchmark", "metric", "variant"])[COLUMNS]], ignore_index=True)
+    study = levels[levels["benchmark"].isin(places)]
+    study = study.assign(benchmark=study["benchmark"].map(places), source=STUDY)
+    keys = published[["benchmark", "metric", "variant"]].drop_duplicates()
+    return pd.concat([published, keys.merge(study, on=["benchmark", "metric", "variant"])[COLUMNS]], ignore_index=True)
 
 
 def _stand_in(settings: TableSettings) -> str:
-    """The study's benchmark in the place of the ablation's; the first of several, "" if there is none."""
-    wanted = settings.paper.ablation.benchmark
-    return next((ours for ours, theirs in settings.mirrors.items() if theirs == wanted), "")
+    """The study's stand-in for the benchmark of the paper's ablation: the first of several, "" if there is none."""
+    benchmark = settings.paper.ablation.benchmark
+    return next((name for name, place in settings.mirrors.items() if place == benchmark), "")
 
 
 def _text(source: str, _: str, mean: float, low: float, high: float) -> str:
@@ -120,14 +120,14 @@ def _text(source: str, _: str, mean: float, low: float, high: float) -> str:
 
 def _columns(numbers: pd.DataFrame, paper: Paper) -> tuple[list[tuple[str, str]], bool]:
     """(source, model) of each column, and whether every model of the study is one of the paper's."""
-    ours = list(numbers.loc[numbers["source"] == STUDY, "model"].unique())
+    models = list(numbers.loc[numbers["source"] == STUDY, "model"].unique())
     sizes = {name: averages.size for averages in paper.averages for name in averages.named}
-    paired = bool(ours) and all(model in sizes for model in ours)
+    paired = bool(models) and all(model in sizes for model in models)
     columns: list[tuple[str, str]] = []
     for averages in paper.averages:
         columns.append((PAPER, averages.size))
-        columns += [(STUDY, model) for model in ours if paired and sizes[model] == averages.size]
-    return columns + ([] if paired else [(STUDY, model) for model in ours]), paired
+        columns += [(STUDY, model) for model in models if paired and sizes[model] == averages.size]
+    return columns + ([] if paired else [(STUDY, model) for model in models]), paired
 
 
 def _inconsistent(paper: Paper) -> str:
@@ -140,11 +140,11 @@ def _inconsistent(paper: Paper) -> str:
 
 
 def paper_table(levels: pd.DataFrame, settings: TableSettings) -> Table:
-    """A row a metric and variant, a column a model of the paper and of the study."""
+    """One row per benchmark, metric and variant, one column per model of the paper and of the study."""
     numbers = _numbers(levels, settings)
     columns, paired = _columns(numbers, settings.paper)
     quoted = numbers[(numbers["source"] == PAPER) & numbers["mean"].notna()]
-    pairs = set(zip(quoted["benchmark"], quoted["metric"], strict=True))  # the paper gives any of their figures
+    pairs = set(zip(quoted["benchmark"], quoted["metric"], strict=True))  # each with a figure in the paper
     rows = in_order(numbers, benchmark=list(numbers["benchmark"]), metric=METRICS)
     rows = rows[[pair in pairs for pair in zip(rows["benchmark"], rows["metric"], strict=True)]]
     texts = rows.assign(

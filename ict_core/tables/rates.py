@@ -1,4 +1,4 @@
-"""What equal tuning changes: every variant at its own learning rate beside all at one."""
+"""The effect of equal tuning: every variant at its own learning rate, and all variants at one."""
 
 import pandas as pd
 
@@ -17,7 +17,7 @@ TABLE = TableDeclaration(
     compared=True,
     module="tables/rates.py",
     doc="docs/statistics.md#equal-tuning",
-    runs=(),  # of two sets of cells: of each the runs are in its own frame
+    runs=(),  # the numbers come from two sets of cells, each with a frame of runs
 )
 
 OWN, SHARED = "own", "shared"
@@ -30,7 +30,7 @@ def _numbers(levels: pd.DataFrame, contrasts: pd.DataFrame, reference: str) -> p
 
 
 def _borrowed(variant: str, tuned: str, settings: TableSettings) -> str:
-    """That a variant trains at the rate of the one that it varies; nothing of a replica, which is that one again."""
+    """A remark if a variant trains at a rate tuned for another; empty for a replica, which repeats that variant."""
     same = variant == tuned or settings.arms[variant].factor == "replica"
     return "" if same else f"the rate of {tuned}"
 
@@ -52,35 +52,35 @@ def rates_table(
         return Table(empty, empty, caption, keys=0)
     own_rates = _numbers(levels, contrasts, reference).assign(rates=OWN)
     shared_rate = _numbers(shared_rate_levels, shared_rate_contrasts, reference).assign(rates=SHARED)
-    numbers, said = pd.concat([own_rates, shared_rate], ignore_index=True), remarks(tuning)
+    numbers, remark_of = pd.concat([own_rates, shared_rate], ignore_index=True), remarks(tuning)
     chosen = tuning[tuning["chosen"]].groupby(["model", "variant"])["rate"].first()
     arms = tuned_arms(numbers, settings.arms, tuning)
     numbers = numbers.assign(rate=[chosen[arm] for arm in arms])
     numbers["remark"] = [
-        "; ".join(filter(None, (_borrowed(variant, arm[1], settings), said[arm])))
+        "; ".join(filter(None, (_borrowed(variant, arm[1], settings), remark_of[arm])))
         for variant, arm in zip(numbers["variant"], arms, strict=True)
     ]
     numbers.loc[numbers["rates"] == SHARED, ["rate", "remark"]] = settings.recipe_rate, ""
     orders = {"metric": PASS_METRICS, "variant": settings.variants, "rates": [OWN, SHARED]}
     numbers = in_order(numbers, model=list(levels["model"]), **orders)[columns]
     sides = {name: numbers[numbers["rates"] == name].reset_index(drop=True) for name in (OWN, SHARED)}
-    own, shared = sides.values()
-    if shared.empty:
+    at_own, at_shared = sides.values()
+    if at_shared.empty:
         del sides[SHARED]
-    readable = own[["model", "metric", "variant"]].astype(str)
-    readable["own rate"] = own["rate"].map("{:g}".format)
-    readable["remark"] = own["remark"].replace("", NONE)
+    readable = at_own[["model", "metric", "variant"]].astype(str)
+    readable["own rate"] = at_own["rate"].map("{:g}".format)
+    readable["remark"] = at_own["remark"].replace("", NONE)
     readable = pd.concat([readable, side_by_side(sides)], axis=1)
-    both = ""
+    both_text = ""
     if SHARED in sides:
-        readable["changed"] = (own["verdict"] == shared["verdict"]).map({True: NONE, False: "another verdict"})
-        both = (
+        readable["changed"] = (at_own["verdict"] == at_shared["verdict"]).map({True: NONE, False: "another verdict"})
+        both_text = (
             f" (the primary comparison), and all at the recipe's, {settings.recipe_rate:g}. The same seeds and base "
             "models in both; the tests and their correction are those of the contrasts"
         )
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
         f"difference (Δ) from `{reference}` in points ± half the 95 % t-interval, paired by seed: every variant at its "
-        f"own learning rate{both}.{OF_BASE} {REMARK}"
+        f"own learning rate{both_text}.{OF_BASE} {REMARK}"
     )
     return Table(numbers, readable, caption, keys=2)

@@ -1,4 +1,4 @@
-"""What a table's module declares, and every table by its name: read without importing the modules."""
+"""The declarations of the tables, by name, read without importing their modules."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,19 +17,19 @@ COMPARED = (
 class Origin:
     """Where a table's numbers come from."""
 
-    keys: tuple[str, ...]  # the columns that name a row
-    made: str  # what made its numbers, in words
-    compared: bool = False  # whether what made them ends with the tests of the contrasts
-    module: str  # the library's file that does it
+    keys: tuple[str, ...]  # the columns that identify a row
+    made: str  # how its numbers are made, in words
+    compared: bool = False  # whether they include the tests of the contrasts
+    module: str  # the library's file that computes them
     doc: str  # the page and heading that describe it
     source: str = "scores"  # the measured frame that it is computed from
-    statistics: str | None = None  # the frame of `statistics/` that is printed; none where its columns differ
-    runs: tuple[str, ...] = ("variant",)  # columns that name variants whose runs enter, with commas; () if none
-    follow: bool = False  # whether `mean` is the first variant's runs', `difference` that of the paired differences
+    statistics: str | None = None  # the frame of `statistics/` that is printed; None where its columns differ
+    runs: tuple[str, ...] = ("variant",)  # columns that name the variants whose runs enter, with commas; () if none
+    follow: bool = False  # whether `mean` is over the first variant's runs, `difference` over the paired differences
 
     @property
     def file(self) -> str:
-        """The source, from the study's folder."""
+        """The path of the source frame, from the study's folder."""
         return StudyFiles(Path()).frame(self.source).as_posix()
 
     @property
@@ -39,12 +39,12 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True)
 class TableDeclaration(Shown, Origin):
-    """A table, whose module <name> has the function ``<name>_table``.
+    """The declaration of a table, whose module <name> has the function ``<name>_table``.
 
-    Its arguments are the frames of `inputs`, by these names, and `settings`, the `TableSettings`.
+    The function's arguments are the frames named in `inputs`, by these names, and `settings`, a `TableSettings`.
     """
 
 
-TABLES = read_declarations(Path(__file__).parent, "TABLE", TableDeclaration)  # by the module here that makes it
+TABLES = read_declarations(Path(__file__).parent, "TABLE", TableDeclaration)  # by the name of the module that makes it
 INPUTS = tuple(dict.fromkeys(["levels", *(frame for table in TABLES.values() for frame in table.inputs)]))
-"""The frames that they are made from; the levels say which variants ran."""
+"""The frames that the tables are made from. The levels are always among them: they say which variants ran."""

@@ -1,4 +1,4 @@
-"""Every rule on the same rollouts, those of the first baseline: how much it keeps, and of what."""
+"""Every rule on the same rollouts, those of the first baseline: how much it keeps, and which tokens."""
 
 import pandas as pd
 

@@ -24,7 +24,7 @@ SIGN_AT, ERROR_AT, TOGETHER_AT = (0.1, 0.5, 1.0, 2.0, 4.0), (0.01, 0.1, 0.5, 1.0
 
 
 def single_logit_table(single_logit: pd.DataFrame, settings: TableSettings) -> Table:
-    """The accuracy of the first-order change of H2, a row a kind of distribution, regime and direction."""
+    """The accuracy of the first-order change of H2, one row per kind of distribution, regime and direction."""
     numbers = single_logit[single_logit["variants"] == ALL].drop(columns="variants").reset_index(drop=True)
     limits = limits_by(numbers.fillna({"shift": 0.0}), ["states", "regime", "measure", "shift"])
 

@@ -1,4 +1,4 @@
-"""What became of the answers: the share of every status in every cell."""
+"""Answer statuses: the share of every status in every cell."""
 
 import pandas as pd
 
@@ -21,7 +21,7 @@ SHARES = (*records.STATUSES, "truncated")
 
 
 def statuses_table(scores: pd.DataFrame, settings: TableSettings) -> Table:
-    """The :data:`SHARES` of the samples drawn, a row a cell, base first.
+    """The :data:`SHARES` of the samples drawn, one row per cell, base first.
 
     The six statuses add up to 1; `truncated` (the completion ran into the length limit) overlaps with them.
     """

@@ -1,6 +1,6 @@
-"""What a table is made from, how its rows are ordered, and how its numbers are printed.
+"""The inputs of a table, the order of its rows, and the format of its numbers.
 
-Shares become percent points with one decimal.
+Shares are printed in percent with one decimal.
 """
 
 import math
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from ict_core.tables.paper import Paper
 
 NONE = "—"
-LABELS = {"total": "Total"}  # of metrics in a readable table
+LABELS = {"total": "Total"}  # metric -> label in a readable table
 MEAN = ("mean", "low", "high")
 DIFFERENCE = ("difference", "difference_low", "difference_high")
-_SYMMETRIC = 0.005  # sides of an interval whose lengths differ by no more, in shares, print as one half-width
-_ENOUGH = 9  # decimals to which a number is settled first: what lies beyond is the CPU's rounding
+_SYMMETRIC = 0.005  # an interval whose sides differ by at most this share is printed as one half-width
+_ENOUGH = 9  # decimals to which a number is rounded first: the digits beyond depend on the CPU
 
 OVER_BASE = "Δ base"
 """The heading of :func:`gains`."""
@@ -35,13 +35,13 @@ OF_BASE = (
     f" {OVER_BASE}: the difference from the base models that the runs began with, in points ± half its 95 % "
     "t-interval, paired; described, not tested."
 )
-"""What a caption says of it."""
+"""The sentence with which a caption explains :data:`OVER_BASE`."""
 REMARK = (
     "Remark: an own rate at the edge of those tried, beyond which another might be better; or that the variant gains "
     "at no rate, as at none its reward less the base model's (of the first step) is above its standard error."
 )
 
-Frames = Mapping[str, pd.DataFrame]  # by name, at least those of `tables.INPUTS`
+Frames = Mapping[str, pd.DataFrame]  # by name, at least those in `registry.INPUTS`
 
 
 @dataclass(frozen=True)
@@ -53,30 +53,30 @@ class TableSettings(Settings):
 
 @dataclass(frozen=True)
 class Table:
-    """One table in its two forms; `make_tables` gives name and title."""
+    """One table in its two forms; `make_tables` sets name and title."""
 
     numbers: pd.DataFrame  # the CSV, long form
     readable: pd.DataFrame  # every cell a string
     caption: str  # Markdown; `code` in backquotes
     keys: int  # how many leading columns of `readable` name the row's group: a repeated value is printed once
     name: str = ""  # the files' stem and the LaTeX label
-    title: str = ""  # what stands before the caption in LaTeX
+    title: str = ""  # printed before the caption in LaTeX
 
 
 def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
-    """The frames' rows of the base model and of the variants to show; a UserError names those without a level."""
+    """The frames' rows of the base model and of the shown variants; a UserError names variants without a level."""
     absent = [v for v in variants if v not in set(frames["levels"]["variant"])]
     if absent:
         raise UserError(f"levels: no row of {', '.join(absent)}; run its cells, then the statistics stage")
-    wanted, kept = {BASE, *variants}, {}
+    allowed, restricted_frames = {BASE, *variants}, {}
     for name, frame in frames.items():
         columns = [column for column in ("variant", "baseline") if column in frame.columns]
-        kept[name] = frame[frame[columns].isin(wanted).all(axis=1)].reset_index(drop=True)
-    return kept
+        restricted_frames[name] = frame[frame[columns].isin(allowed).all(axis=1)].reset_index(drop=True)
+    return restricted_frames
 
 
 def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
-    """The rows sorted by columns, the first weighs most, each in its order; values outside it go last, by name."""
+    """The rows sorted by the columns, each in its given order, the first foremost; other values go last, by name."""
 
     def rank(column: pd.Series) -> pd.Series:
         values = dict.fromkeys([*orders[str(column.name)], *sorted(column.unique())])
@@ -93,36 +93,36 @@ def same_arms(contrasts: pd.DataFrame) -> str:
 
 
 def tuned_arms(rows: pd.DataFrame, arms: Mapping[str, ArmVariation], tuning: pd.DataFrame) -> list[tuple[str, str]]:
-    """The (model, variant) whose tuning gives each row's variant its learning rate, of a frame ``records.TUNING``."""
+    """For each row the (model, variant) in ``records.TUNING`` whose tuning gave its variant the learning rate."""
     pairs = zip(rows["model"], rows["variant"], strict=True)
-    tuned = tuning.groupby("model")["variant"].agg(set)
-    return [(model, tuned_as(variant, arms, tuned.get(model, set()))) for model, variant in pairs]
+    tuned_variants = tuning.groupby("model")["variant"].agg(set)
+    return [(model, tuned_as(variant, arms, tuned_variants.get(model, set()))) for model, variant in pairs]
 
 
 def by_row(frame: pd.DataFrame, columns: Sequence[str], text: Callable[..., str]) -> list[str]:
-    """`text` of the named columns' values, one a row."""
+    """`text` of the named columns' values, for each row."""
     return [text(*values) for values in frame[list(columns)].itertuples(index=False, name=None)]
 
 
 def means(rows: pd.DataFrame, columns: Sequence[str] = MEAN) -> list[str]:
-    """A mean share with its interval, one a row."""
+    """A mean share with its interval, for each row."""
     return by_row(rows, columns, percent_interval)
 
 
 def differences(rows: pd.DataFrame, columns: Sequence[str] = DIFFERENCE) -> list[str]:
-    """A difference of shares, with its sign and its interval, one a row."""
+    """A difference of shares, with its sign and its interval, for each row."""
     return by_row(rows, columns, partial(percent_interval, signed=True))
 
 
 def gains(rows: pd.DataFrame) -> list[str]:
-    """What each row of levels gains over the base model, in points with its interval."""
+    """The gain of each row of levels over the base model, in points with its interval."""
     return differences(rows, GAIN)
 
 
 def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[str]) -> pd.DataFrame:
-    """A column's texts side by side, a row a `key`, as they come, a column a value of `heads`; a dash where none is.
+    """Texts as a wide table: one row per `key` in order of appearance, one column per value of `heads`, dash for none.
 
-    The column is `text`, or else the means with their intervals. Where `columns` is a mapping it has the headings.
+    The texts are the column `text`, or else the means with their intervals. A mapping `columns` gives the headings.
     """
     texts = rows if "text" in rows else rows.assign(text=means(rows))
     table = texts.pivot(index=list(key), columns=heads, values="text")
@@ -132,7 +132,7 @@ def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[s
 
 
 def number(value: float, decimals: int, signed: bool = False) -> str:
-    """A number with a true minus sign, no negative zero, thousands set apart, and a dash for NaN."""
+    """A number with a true minus sign, no negative zero, thousands separators, and a dash for NaN."""
     if math.isnan(value):
         return NONE
     rounded = round(round(value, _ENOUGH), decimals) + 0.0  # -0.0 + 0.0 is 0.0
@@ -140,19 +140,19 @@ def number(value: float, decimals: int, signed: bool = False) -> str:
 
 
 def percent(share: float, signed: bool = False) -> str:
-    """A share in percent points with one decimal, such as "23.4"."""
+    """A share in percent with one decimal, such as "23.4"."""
     return number(100 * share, 1, signed)
 
 
 def rare_percent(share: float) -> str:
-    """A share in percent points that never prints something rare as nothing."""
+    """A share in percent; a share above 0 that would print as 0.0 is "<0.1"."""
     return "<0.1" if 0 < share < 0.0005 else percent(share)
 
 
 def percent_interval(mean: float, low: float, high: float, signed: bool = False) -> str:
-    """A mean share with half its interval, "23.4 ± 3.1" or "23.4 ± —"; where not symmetric, its limits: "23.4 (20–31)".
+    """A mean share with half its interval, "23.4 ± 3.1" or "23.4 ± —"; if asymmetric with its limits, "23.4 (20–31)".
 
-    The limits are whole percents, so that a row of seven benchmarks fits a page; those of a signed difference are not.
+    The limits are whole percents, so that a row of seven benchmarks fits a page; a signed difference has one decimal.
     """
     if math.isnan(mean):
         return NONE
@@ -175,15 +175,15 @@ def with_half(limits: Iterable[float], decimals: int, factor: float = 1, signed:
 
 
 def value_text(gate: str, value: float, low: float, high: float) -> str:
-    """A value of a gate with its limits: percent (points), of the kept share a ratio, of a learning rate the rate."""
+    """A gate's value with its limits in percent (points), but the kept share as a ratio, a learning rate as it is."""
     if math.isnan(value):
         return NONE
     if gate == RATE:
         return f"{value:g}"
-    said, least, most = (number(x, 2) if gate == KEPT else percent(x) for x in (value, low, high))
+    text, lower, upper = (number(x, 2) if gate == KEPT else percent(x) for x in (value, low, high))
     if math.isnan(low):
-        return said
-    return f"{said} ({least} to {most})" if gate == DETECTABLE else f"{said} [{least} to {most}]"
+        return text
+    return f"{text} ({lower} to {upper})" if gate == DETECTABLE else f"{text} [{lower} to {upper}]"
 
 
 def p_value(p: float) -> str:

@@ -14,18 +14,18 @@ QUANTITIES = {
     "norm_share": "gradient of the weights",
     "cosine": "its cosine",
 }
-"""Quantities of a token study's frame, and what they are called."""
+"""Quantities of a token study's frame and their labels."""
 
-WORDS = 8  # tokens of a rule that are shown, of those most kept and most dropped
+WORDS = 8  # tokens shown per rule, both of the most kept and of the most dropped
 
 
 def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Table:
-    """A row a rule, a column a quantity: means over prompts."""
-    chosen = quantity_means[quantity_means["quantity"].isin(QUANTITIES)].rename(columns={"variant": "rule"})
-    chosen = chosen.rename(columns={"seeds": "prompts"})
-    numbers = in_order(chosen, model=list(chosen["model"]), rule=rules, quantity=QUANTITIES)
+    """One row per rule, one column per quantity: means over prompts."""
+    rows = quantity_means[quantity_means["quantity"].isin(QUANTITIES)].rename(columns={"variant": "rule"})
+    rows = rows.rename(columns={"seeds": "prompts"})
+    numbers = in_order(rows, model=list(rows["model"]), rule=rules, quantity=QUANTITIES)
     readable = wide(numbers, ["model", "rule"], "quantity", QUANTITIES)
-    carried = numbers.loc[numbers["quantity"] == "norm_share", "prompts"]
+    prompts = numbers.loc[numbers["quantity"] == "norm_share", "prompts"]
     caption = (
         f"Every selection rule on the same answers of the untrained model: means over {_count(numbers['prompts'])}, "
         "each of which counts once, in percent, ± half the 95 % t-interval over prompts. Kept: of all tokens; of a "
@@ -35,7 +35,7 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
         "share above the median H1 and H2 of all tokens (a tie is half); their mean place in the response from 0, its "
         "first token, to 100, its last; mean probability p, mean purity beta = exp(−H2), mean distance of the two, and "
         "that less the dropped tokens'. Elbow: of the rule's own sorted scores, in percent of a sequence's tokens. "
-        f"Gradient of the weights, on {_count(carried)} with right and wrong answers: the norm of GRPO's gradient with "
+        f"Gradient of the weights, on {_count(prompts)} with right and wrong answers: the norm of GRPO's gradient with "
         "respect to the model's weights from the kept tokens alone, over that from all, and the cosine between the two."
     )
     return Table(numbers, readable, caption, 1, "token_rules", "Rules on an untrained model's tokens")
@@ -46,14 +46,14 @@ def _count(prompts: pd.Series) -> str:
 
 
 def _lifts(token_texts: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """The rows of a kind, the limits of their lifts beside those of their shares."""
+    """The rows of one kind, with the limits of the lift beside those of the share."""
     rows = token_texts[token_texts["kind"] == kind].drop(columns="kind")
     overall = rows["share"] / rows["lift"]
     return rows.assign(lift_low=rows["low"] / overall, lift_high=rows["high"] / overall)
 
 
 def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
-    """A row a rule, a column a class of words: how much more often than all tokens those of the class are kept."""
+    """One row per rule, one column per class of words: the share of the class that is kept over that of all tokens."""
     rows = _lifts(token_texts, "class").rename(columns={"text": "class"})
     classes = list(rows.sort_values("tokens", ascending=False)["class"].unique())
     numbers = in_order(rows, model=list(rows["model"]), rule=rules, **{"class": classes})
@@ -79,10 +79,10 @@ def token_texts_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Table:
     numbers = in_order(rows[rows["rule"].isin(list(rules))], model=list(rows["model"]), rule=rules)
     lines = []
     for (model, rule), rows_of_rule in numbers.groupby(["model", "rule"], sort=False):
-        most = rows_of_rule[rows_of_rule["lift_low"] > 1].sort_values("lift_low", ascending=False, kind="stable")
-        least = rows_of_rule[rows_of_rule["lift_high"] < 1].sort_values("lift_high", kind="stable")
-        sides = {f"{side} most": _words(some) for side, some in (("keeps", most), ("drops", least))}
-        lines.append({"model": model, "rule": rule, **sides, "above / below chance": f"{len(most)} / {len(least)}"})
+        above = rows_of_rule[rows_of_rule["lift_low"] > 1].sort_values("lift_low", ascending=False, kind="stable")
+        below = rows_of_rule[rows_of_rule["lift_high"] < 1].sort_values("lift_high", kind="stable")
+        sides = {f"{side} most": _words(words) for side, words in (("keeps", above), ("drops", below))}
+        lines.append({"model": model, "rule": rule, **sides, "above / below chance": f"{len(above)} / {len(below)}"})
     caption = (
         "Tokens with at least 20 occurrences in 5 prompts, with the lift of their kept share (1 is chance) and its "
         f"95 % interval for new prompts; the {WORDS} furthest from chance by the nearer limit, each by itself: of so "

@@ -1,4 +1,4 @@
-"""The learning rate that each variant was given, and the trainings by which it was chosen."""
+"""The learning rate of each variant, and the training runs by which it was chosen."""
 
 import pandas as pd
 
@@ -20,20 +20,20 @@ TABLE = TableDeclaration(
 
 
 def _mean(rewards: pd.Series, seeds: int) -> str:
-    """A mean reward, with the number of its seeds if it is not that of all."""
+    """A mean reward, with its number of seeds if that is below `seeds`, the number of all."""
     return number(float(rewards.mean()), 3) + (f" ({len(rewards)})" if len(rewards) < seeds else "")
 
 
 def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
     numbers = in_order(tuning, model=list(tuning["model"]), variant=settings.variants)
     rates = sorted(numbers["rate"].unique())
-    rows, said, seeds = [], remarks(tuning), by_row(numbers.drop_duplicates("seed"), ["seed"], str)
+    rows, remark_of, seeds = [], remarks(tuning), by_row(numbers.drop_duplicates("seed"), ["seed"], str)
     for arm in dict.fromkeys(zip(numbers["model"], numbers["variant"], strict=True)):
-        of_arm = numbers[(numbers["model"] == arm[0]) & (numbers["variant"] == arm[1])]
-        rewards = {rate: of_rate["reward"] for rate, of_rate in of_arm.groupby("rate")}
-        chosen = of_arm.loc[of_arm["chosen"], "rate"].iloc[0]
+        arm_rows = numbers[(numbers["model"] == arm[0]) & (numbers["variant"] == arm[1])]
+        rewards = {rate: rate_rows["reward"] for rate, rate_rows in arm_rows.groupby("rate")}
+        chosen = arm_rows.loc[arm_rows["chosen"], "rate"].iloc[0]
         texts = [_mean(rewards[rate], len(seeds)) if rate in rewards else NONE for rate in rates]
-        rows.append((*arm, *texts, f"{chosen:g}", said[arm] or NONE))
+        rows.append((*arm, *texts, f"{chosen:g}", remark_of[arm] or NONE))
     heads = ["base" if rate == BASE_RATE else f"reward at {rate:g}" for rate in rates]
     columns = ["model", "variant", *heads, "own rate", "remark"]
     readable = pd.DataFrame(rows, columns=columns)

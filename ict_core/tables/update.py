@@ -1,4 +1,4 @@
-"""What the optimiser's steps did to the entropies of the sampled states, beside what the theory says."""
+"""How the optimiser's steps changed the entropies of the sampled states, beside what the theory predicts."""
 
 import pandas as pd
 

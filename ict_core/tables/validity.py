@@ -1,4 +1,4 @@
-"""Can this study tell? Its gates with what they found, and beside them headroom, rates at an edge, and power."""
+"""Can this study tell rules apart? Its gates with their outcomes, and headroom, rates at an edge, and power."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""A table as CSV (long form, ten significant digits), Markdown and LaTeX, and the files of them."""
+"""A table as CSV (long form, ten significant digits), Markdown and LaTeX, and its files."""
 
 import re
 import textwrap
@@ -11,9 +11,9 @@ from ict_core.markdown import markdown_table
 from ict_core.store.files import write_text
 from ict_core.tables.table import Table
 
-ROWS = 60  # of one float; a longer table becomes several
+ROWS = 60  # per LaTeX float; a longer table becomes several floats
 _NUMERIC = re.compile(r"[+−<]?\d.*|—")
-_NARROW = 12  # characters that every column may have
+_NARROW = 12  # characters that the heading of any column may have in a line
 _LARGE = (40, 10)  # rows and columns beyond which the table is set smaller, so that it still fits a page
 _LATEX = str.maketrans(
     {
@@ -52,16 +52,16 @@ _LATEX = str.maketrans(
 
 
 def latex_escape(text: str) -> str:
-    """Plain text for LaTeX: its special characters escaped, the signs of the tables translated, `code` typewritten.
+    """Plain text for LaTeX: special characters escaped, the tables' symbols translated, `code` in typewriter type.
 
-    A character of a model's token that T1 fonts lack is told by its number.
+    A character that T1 fonts lack, as in a model's token, becomes its code point, such as U+4E2D.
     """
     escaped = re.sub(r"[^\x00-\u017f]", lambda found: f"U+{ord(found[0]):04X}", text.translate(_LATEX))
     return re.sub(r"`([^`]*)`", r"\\texttt{\1}", escaped)
 
 
 def grouped(readable: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]]:
-    """(leading key columns that the row shares with the row above, the row's cells with those blanked)."""
+    """For each row, how many leading key columns it shares with the row above, and its cells with these blanked."""
     above: list[str] = []
     for row in readable.astype(str).itertuples(index=False, name=None):
         cells = list(row)
@@ -72,12 +72,12 @@ def grouped(readable: pd.DataFrame, keys: int) -> Iterable[tuple[int, list[str]]
 
 def alignments(readable: pd.DataFrame) -> list[str]:
     """`r` for columns of numbers and dashes, `l` for words."""
-    columns = (readable.iloc[:, i].astype(str) for i in range(len(readable.columns)))  # two may have one name
+    columns = (readable.iloc[:, i].astype(str) for i in range(len(readable.columns)))  # two columns may have one name
     return ["r" if all(map(_NUMERIC.fullmatch, column)) else "l" for column in columns]
 
 
 def _head(rows: pd.DataFrame, align: str) -> str:
-    """The headings; one that is wider than its column's cells is broken into several lines."""
+    """The row of headings; a heading wider than its column's cells is broken into several lines."""
     cells = []
     for column, side in zip(rows.columns, align, strict=True):
         width = max([_NARROW, *rows[column].map(len)])
@@ -90,12 +90,12 @@ def _head(rows: pd.DataFrame, align: str) -> str:
 
 
 def _parts(table: Table) -> list[pd.DataFrame]:
-    """The rows of each float: at most :data:`ROWS`, cut where the outermost group that allows it begins."""
+    """The rows of each float: at most :data:`ROWS`, cut where the outermost possible group begins."""
     shared = [count for count, _ in grouped(table.readable, table.keys)]
     cuts = [0]
     while len(shared) - cuts[-1] > ROWS:
         window = range(cuts[-1] + ROWS, cuts[-1] + ROWS // 2, -1)
-        cuts.append(min(window, key=lambda row: shared[row]))  # of equal ones the latest
+        cuts.append(min(window, key=lambda row: shared[row]))  # the latest of equal ones
     return [table.readable.iloc[start:stop] for start, stop in zip(cuts, [*cuts[1:], len(shared)], strict=True)]
 
 
@@ -130,8 +130,8 @@ def _float(table: Table, rows: pd.DataFrame, part: str, number: int, align: str,
 def latex(table: Table, note: str = "") -> str:
     """The table as `table*` floats of at most :data:`ROWS` rows, shrunk to the text's width where it is wider.
 
-    The preamble needs `booktabs`, `graphicx` and T1 fonts. Labels are tab:<name>, tab:<name>-2, ...; `note` stands in
-    bold under each float.
+    The preamble needs `booktabs`, `graphicx` and T1 fonts. Labels are tab:<name>, tab:<name>-2, ...; `note` is printed
+    in bold under each float.
     """
     parts, align = _parts(table), "".join(alignments(table.readable))
     lines: list[str] = []
@@ -144,7 +144,7 @@ def latex(table: Table, note: str = "") -> str:
 def csv(numbers: pd.DataFrame) -> str:
     """A frame as CSV. Floats have ten significant digits, so that another CPU's last bit does not change the file.
 
-    For the same reason a share or difference below 1e-12, the rounding of a sum, is 0; p values stay as they are.
+    For the same reason a share or difference below 1e-12, the rounding of a sum, becomes 0; p values stay as they are.
     """
     settled = numbers.copy()
     for column in settled.select_dtypes("float").columns:
@@ -154,14 +154,14 @@ def csv(numbers: pd.DataFrame) -> str:
 
 
 def markdown_escape(text: str) -> str:
-    """Plain text for Markdown: what would be markup is escaped; `code` in backquotes stays code."""
+    """Plain text for Markdown: characters of markup are escaped; `code` in backquotes stays code."""
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = [re.sub(r"<(?=[A-Za-z/!?])|&(?=[#\w]+;)|[\\*_\[\]]", r"\\\g<0>", part) for part in parts[::2]]
     return "".join(parts)
 
 
 def markdown(table: Table, note: str = "") -> str:
-    """The table below its caption; `note` is a line of its own in bold. Its title is left to the page around it."""
+    """The table below its caption and `note`, a line of its own in bold. The title is left to the page around it."""
     rows = [map(markdown_escape, cells) for _, cells in grouped(table.readable, table.keys)]
     body_table = markdown_table([*map(markdown_escape, table.readable.columns)], rows, alignments(table.readable))
     return "\n\n".join([table.caption, *([f"**{markdown_escape(note)}**"] if note else []), body_table])
@@ -170,8 +170,8 @@ def markdown(table: Table, note: str = "") -> str:
 def write(table: Table, out: Path, note: str = "", mixed: str = "") -> list[Path]:
     """Write <name>.csv, .md and .tex into the folder `out`; each appears whole or not at all.
 
-    `note`, such as that the study is a miniature, is a line of all but the CSV file; `mixed`, that it is mixed, a
-    column of the CSV file. Each is "" for none.
+    `note`, such as that the study is a miniature, is a line of the Markdown and LaTeX files. `mixed`, the note on a
+    mixed study, is a column of the CSV file. Either is "" for none.
     """
     texts = {
         "csv": csv(table.numbers.assign(mixed=mixed) if mixed else table.numbers),

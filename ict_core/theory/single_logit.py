@@ -1,18 +1,18 @@
-"""What raising one logit does to a distribution's entropies H1 and H2, exactly and to first order.
+"""The effect of raising one logit on a distribution's entropies H1 and H2, exactly and to first order.
 
-A distribution pi = softmax(theta) has the token a with the probability p. Raising theta[a] by `shift` divides every
+In a distribution pi = softmax(theta), the token a has the probability p. Raising theta[a] by `shift` divides every
 probability by z = 1 + p (e^shift - 1) and multiplies that of a by e^shift. So the change of both entropies follows from
 p, the entropy itself and the shift; the other probabilities need not be known. With beta = sum pi^2 = exp(-H2):
 
     beta' = (beta - p^2 + p^2 e^(2 shift)) / z^2
     H1'   = ln z + (H1 - p (e^shift - 1) ln p - shift p e^shift) / z
 
-The first-order statement about H2 is the theory section's of ICT (arXiv:2606.19771). How far it carries is seen from
-*states*: frames with a row a distribution with a token sampled from it, of the columns logprob, h1, h2, nats. States
-whose H2 is below :data:`RESOLUTION` are left out, and sets of fewer than :data:`LEAST` states.
+The first-order statement about H2 is from the theory section of ICT (arXiv:2606.19771). How far it holds is measured on
+*states*: frames with one row per distribution and token sampled from it, and the columns logprob, h1, h2, nats. States
+whose H2 is below :data:`RESOLUTION` are left out, and so are sets of fewer than :data:`LEAST` states.
 
-Arguments are `logprob` = ln p <= 0, H1 and H2 >= 0 of the distribution, and shifts, all in nats, float64, and of shapes
-that broadcast; results have the shape that they broadcast to.
+Arguments are `logprob` = ln p <= 0, H1 and H2 >= 0 of the distribution, and shifts. All are in nats, float64, and of
+shapes that broadcast. Results have the broadcast shape.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,17 +27,17 @@ from scipy.special import entr
 from ict_core.seeding import generator
 from ict_core.statistics.intervals import over_seeds
 
-RESOLUTION = 1e-6  # nats: what single precision tells apart in an entropy; a smaller one, or a smaller change, is none
-LEAST = 10  # tokens: a share of fewer is no value
+RESOLUTION = 1e-6  # nats: single precision's resolution of an entropy; a smaller entropy or change counts as 0
+LEAST = 10  # tokens: a share over fewer is not reported
 
 
 def regimes(states: pd.DataFrame) -> dict[str, NDArray[np.bool_]]:
-    """Name -> which rows, with the columns logprob (ln p) and h2 (-ln beta), belong to it; in the order shown."""
-    logprob, purity = states["logprob"].to_numpy(), -states["h2"].to_numpy()
+    """The rows of each regime as a mask by name, in display order; reads logprob (ln p) and h2 (-ln beta)."""
+    logprob, log_beta = states["logprob"].to_numpy(), -states["h2"].to_numpy()
     return {
         "all": np.ones(len(states), dtype=bool),
-        "p > beta": logprob > purity,
-        "p < beta": logprob < purity,
+        "p > beta": logprob > log_beta,
+        "p < beta": logprob < log_beta,
         "p > 1/e": logprob > -1,
         "p < 1/e": logprob < -1,
     }
@@ -60,9 +60,9 @@ def _scale(logprob: Array, shift: Numbers) -> Array:
 def h2_change(logprob: Array, h2: Array, shift: Numbers) -> Array:
     """The exact change of H2.
 
-    The others' part of beta, beta - p^2, is clipped to 0 and (1 - p)^2, beyond which rounding of p or H2 may put it.
+    The other tokens' part of beta, beta - p^2, is clipped to [0, (1 - p)^2], as rounding may put it outside.
     """
-    others = np.clip(-np.expm1(2 * logprob + h2), 0.0, np.expm1(logprob) ** 2 * np.exp(h2))  # over beta
+    others = np.clip(-np.expm1(2 * logprob + h2), 0.0, np.expm1(logprob) ** 2 * np.exp(h2))  # divided by beta
     return 2 * np.log(_scale(logprob, shift)) - np.log(others + np.exp(2 * (logprob + shift) + h2))
 
 
@@ -92,11 +92,11 @@ def shift_between(logprob: Array, logprob_after: Array) -> Array:
 
 
 def turning_shift(logprob: Array, h2: Numbers) -> Array:
-    """The shift beyond which the sign of the first-order statement about H2, which is above 0, is wrong.
+    """The shift beyond which the sign of the first-order statement about H2 is wrong; H2 must be above 0.
 
-    It is the other zero of the exact change, ln((2 beta - p (1 + beta)) / (p (1 - beta))): above 0 where p < beta,
-    below 0 where p > beta. On the other side of 0 the sign is right at every shift, and from p = 2 beta / (1 + beta) on
-    it is so on both sides (minus infinity).
+    It is the second zero of the exact change, ln((2 beta - p (1 + beta)) / (p (1 - beta))): above 0 where p < beta,
+    below 0 where p > beta. On the other side of 0 the sign is right at every shift. From p = 2 beta / (1 + beta) on it
+    is right on both sides, and the result is minus infinity.
     """
     p, beta = np.exp(logprob), np.exp(-h2)
     with np.errstate(divide="ignore"):
@@ -121,7 +121,7 @@ def random_states(size: int, concentration: float) -> pd.DataFrame:
 
 
 def sources(tokens: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
-    """The states to look at by name: each random kind's, and each model's, a frame a training seed."""
+    """The states to analyse, by name: those of each random kind, and of each model one frame per training seed."""
     states = {f"Dirichlet({c:g}) of {size:,}": [random_states(size, c)] for size, c in RANDOM}
     for model, rows in tokens.groupby("model", sort=False):
         states[str(model)] = [frame for _, frame in rows.groupby("seed")]
@@ -131,13 +131,13 @@ def sources(tokens: pd.DataFrame) -> dict[str, list[pd.DataFrame]]:
 def over_sources(
     measure: Callable[[pd.DataFrame], pd.DataFrame], states: Mapping[str, list[pd.DataFrame]]
 ) -> pd.DataFrame:
-    """A measure of each frame of states, as `statistics.over_seeds` with the column `states` in front."""
+    """A measure of each frame of states, as `statistics.intervals.over_seeds` with the column `states` in front."""
     values = pd.concat([measure(frame).assign(states=name) for name, frames in states.items() for frame in frames])
     return over_seeds(values, ["states", *values.columns.drop(["states", "value"])])
 
 
 def _known(states: pd.DataFrame) -> tuple[pd.DataFrame, Array, Array, Array]:
-    """The states that count, and their logprob, h1, h2."""
+    """The states whose H2 is not below `RESOLUTION`, and their logprob, h1, h2."""
     resolved = states[states["h2"] >= RESOLUTION]
     logprob, h1, h2 = (resolved[name].to_numpy(np.float64) for name in ("logprob", "h1", "h2"))
     return resolved, logprob, h1, h2
@@ -146,9 +146,9 @@ def _known(states: pd.DataFrame) -> tuple[pd.DataFrame, Array, Array, Array]:
 def by_regime(states: pd.DataFrame) -> pd.DataFrame:
     """The first-order change of H2 against the exact one, when the token's logit alone is raised or lowered.
 
-    The columns are regime, shift (nats), measure, `value`; the measures: share of all states, without a shift (NaN);
-    same_sign, the share of the regime's for which both changes have the same sign; error_median and error_p95 of
-    |first-order change / exact change - 1|; together, the share whose H1 and H2 change in the same direction, exactly.
+    The columns are regime, shift (nats), measure, `value`. The measures are: share of all states, with shift NaN;
+    same_sign, the share of the regime's states for which both changes have the same sign; error_median and error_p95 of
+    |first-order change / exact change - 1|; together, the share whose exact changes of H1 and H2 have the same sign.
     """
     resolved, logprob, h1, h2 = _known(states)
     chosen = {name: mask for name, mask in regimes(resolved).items() if mask.sum() >= LEAST}
@@ -166,10 +166,10 @@ def by_regime(states: pd.DataFrame) -> pd.DataFrame:
 
 
 def breaking_shift(states: pd.DataFrame) -> pd.DataFrame:
-    """Where the sign of the first-order statement breaks, by p / beta: columns start, end (edges of RATIOS), `value`.
+    """The shift that breaks the sign of the first-order statement, by p / beta: start, end (edges of RATIOS), `value`.
 
-    That is the nats by which the logit must be raised (lowered, from p = beta on) for over 5 % of the bin's states to
-    have the other sign; NaN where no shift is enough.
+    `value` is by how many nats the logit must be raised (lowered, from p = beta on) for over 5 % of the bin's states
+    to have the other sign; NaN where no shift is enough.
     """
     _, logprob, _, h2 = _known(states)
     turning = np.abs(turning_shift(logprob, h2))

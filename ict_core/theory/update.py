@@ -1,8 +1,8 @@
-"""What an optimiser step did to the entropies of the sampled states, beside what the theory says of it.
+"""The effect of an optimiser step on the entropies of the sampled states, beside the theory's prediction.
 
-The paper's statement: an update raises the logit of a sampled token with an advantage A > 0 and lowers it for A < 0, so
-that H2 falls where A and p - beta have the same sign and rises where they have not. The prediction: the change of both
-entropies if this token's logit alone had moved, by as much as its log-odds did (`single_logit.py`).
+The paper's statement: an update raises the logit of a sampled token with an advantage A > 0 and lowers it for A < 0. So
+H2 falls where A and p - beta have the same sign, and rises where their signs differ. The prediction is the change of
+both entropies if only this token's logit had changed, by as much as its log-odds did (`single_logit.py`).
 """
 
 import numpy as np
@@ -21,17 +21,17 @@ SAME_SIGN = {  # measure: share of the tokens for which these two columns of `up
     "h1_sign": ("h1_moved", "h1_exact"),
     "h1_sign_first": ("h1_moved", "h1_first"),
 }
-LESS_CHANCE = "_less_chance"  # ends the name of such a measure less its share by chance
+LESS_CHANCE = "_less_chance"  # suffix of the name of such a measure minus its share by chance
 
 
 def updates(tokens: pd.DataFrame) -> pd.DataFrame:
     """The tokens of `records.STUDY_TOKENS` with their measured and their predicted changes, nats.
 
-    A row a token of the steps at which the rule selects and whose update was made: model, variant, seed, kept, logprob,
-    h2; h1_change, h2_change: as measured; h1_moved, h2_moved: the same, NaN where they are below `RESOLUTION`;
-    log_odds: the change of the token's log-odds, NaN where H2 has not moved; advantage: NaN where it is 0; stated: of
-    the sign that the paper states for the change of H2; h1_exact, h1_first, h2_exact, h2_first: the predictions,
-    exactly and to first order. NaN also where the log-odds did not change, or by an infinite amount.
+    There is one row per token of the steps at which the rule selects and whose update was measured. The columns are
+    model, variant, seed, kept, logprob, h2; h1_change, h2_change: as measured; h1_moved, h2_moved: the same, NaN below
+    `RESOLUTION`; log_odds: the change of the token's log-odds, NaN where H2 has not moved; advantage: NaN where it is
+    0; stated: has the sign that the paper states for the change of H2; h1_exact, h1_first, h2_exact, h2_first: the
+    predictions, exact and to first order. They and log_odds are NaN where the log-odds change by 0 or infinity.
     """
     rows = tokens[tokens["selecting"] & tokens["logprob_after"].notna()]
     logprob, h1, h2 = (rows[name].to_numpy(np.float64) for name in ("logprob", "h1", "h2"))
@@ -56,9 +56,9 @@ def updates(tokens: pd.DataFrame) -> pd.DataFrame:
 
 
 def same_sign(ours: logit.Array, theirs: logit.Array) -> tuple[float, float]:
-    """Share of the pairs with the same sign, and what it would be by chance; NaN for fewer than :data:`LEAST` pairs.
+    """Share of the pairs with the same sign, and what it would be by chance; NaN below `single_logit.LEAST` pairs.
 
-    By chance: if the signs were as frequent as they are on either side, but independent of each other.
+    By chance means: with signs as frequent as they are on either side, but independent of each other.
     """
     valid = ~np.isnan(ours) & ~np.isnan(theirs)
     if valid.sum() < logit.LEAST:
@@ -79,13 +79,13 @@ def _fit(measured: logit.Array, predicted: logit.Array) -> tuple[float, float]:
 
 
 def _measures(columns: dict[str, logit.Array]) -> dict[str, float]:
-    """The measures of :func:`agreement` of some tokens, from the columns of :func:`updates`."""
+    """The measures of :func:`agreement` for some tokens, from the columns of :func:`updates`."""
     tokens = len(columns["h2_change"])
     means = {name: columns[name] for name in ("h1_change", "h2_change")} | {"moved": ~np.isnan(columns["h2_moved"])}
     measures = {"tokens": float(tokens)}
     measures |= {name: float(values.mean()) if tokens >= logit.LEAST else np.nan for name, values in means.items()}
-    for name, (ours, theirs) in SAME_SIGN.items():
-        share, chance = same_sign(columns[ours], columns[theirs])
+    for name, (first, second) in SAME_SIGN.items():
+        share, chance = same_sign(columns[first], columns[second])
         measures |= {name: share, f"{name}_chance": chance, f"{name}{LESS_CHANCE}": share - chance}
     for name in ("h2_exact", "h2_first", "h1_exact", "h1_first"):
         measures[f"{name}_rank"], measures[f"{name}_slope"] = _fit(columns[f"{name[:2]}_moved"], columns[name])
@@ -93,12 +93,12 @@ def _measures(columns: dict[str, logit.Array]) -> dict[str, float]:
 
 
 def agreement(tokens: pd.DataFrame) -> pd.DataFrame:
-    """What every run's updates did, and its agreement with the theory, for kept and dropped tokens and by regime.
+    """The effect of each run's updates and its agreement with the theory, for kept and dropped tokens and by regime.
 
-    Of `records.STUDY_TOKENS` a row a (model, variant, seed, set, regime, measure): `value`, NaN where fewer than
-    :data:`LEAST` tokens tell it. The set is kept or dropped; without tokens it has no rows. The measures: tokens;
-    h1_change and h2_change, means in nats; moved, the share whose H2 changed by `RESOLUTION` or more; those of
-    :data:`SAME_SIGN`, each with its share by chance, and less that; rank (Spearman's) and slope on each prediction.
+    Reads `records.STUDY_TOKENS`. There is one row, `value`, per (model, variant, seed, set, regime, measure); it is NaN
+    from fewer than `single_logit.LEAST` tokens. The set is kept or dropped; without tokens it has no rows. The measures
+    are tokens; h1_change and h2_change, means in nats; moved, the share whose H2 changed by `RESOLUTION` or more; those
+    of :data:`SAME_SIGN`, each also by chance and minus chance; rank (Spearman's) and slope for each prediction.
     """
     values = []
     for key, rows in updates(tokens).groupby([*CELL, "kept"], sort=False):

@@ -1,1 +1,1 @@
-"""What is known of every sampled token: entropies, divergences from its group, and the kernels that compute them."""
+"""Statistics of every sampled token: entropies, divergences from its group, and the kernels that compute them."""

@@ -7,7 +7,7 @@ reference distribution that a divergence compares p with.
 import torch
 from torch import Tensor
 
-# below it (Wasserstein: times V) a divergence is rounding of float32 and counts as zero, so that ties are ties
+# a smaller divergence (Wasserstein: times V) is float32 rounding and counts as zero, so that ties stay ties
 SMALLEST_DIVERGENCE = 1e-6
 
 
@@ -31,7 +31,7 @@ def kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
     """KL(p || q) = sum p ln(p / q); at most ln n where q is the mean of n distributions and p one of them.
 
     A mean of probabilities so small that float32 holds them inexactly may underflow to 0. Such a term, p ln(p / q) <=
-    p ln n, lies below the resolution of any sum and counts as 0; a larger p where q is 0 makes KL infinite.
+    p ln n, is below the resolution of any sum and counts as 0; a larger p where q is 0 makes KL infinite.
     """
     terms = torch.xlogy(p, p) - torch.xlogy(p, q)
     return terms.masked_fill((q == 0) & (p < torch.finfo(p.dtype).tiny), 0.0).sum(-1)
@@ -61,11 +61,11 @@ def position_mean(probs: Tensor, live: Tensor) -> Tensor:
 def whole_group_mean(probs: Tensor, live: Tensor, *, uniform: bool) -> Tensor:
     """(1 / G) sum over all G rollouts, (..., 1, V), of ``probs`` and ``live`` as :func:`position_mean` has them.
 
-    The formula taken by its letter: a rollout that has ended adds zeros, so that the sum over V is the share of the
-    live ones and JS stays in [0, ln 2]; or with ``uniform`` the softmax of logits that are all zero. Such are the
-    logits that veRL's ``pad_input`` leaves at padded positions where padding was removed; verl itself pads ln p and the
-    entropy, never logits, by it (volcengine/verl, ``workers/actor/dp_actor.py``, ``_forward_micro_batch``). Where
-    padding is not removed, the model's output after the end counts, which takes a pass over padded tokens.
+    The formula taken literally: a rollout that has ended adds zeros. So the sum over V is the share of live rollouts,
+    and JS stays in [0, ln 2]. With ``uniform`` it adds the softmax of all-zero logits, which veRL's ``pad_input``
+    leaves at padded positions where padding was removed. verl itself uses it to pad ln p and the entropy, never logits
+    (volcengine/verl, ``workers/actor/dp_actor.py``, ``_forward_micro_batch``). Where padding is not removed, the
+    model's output after the end counts, which takes a pass over padded tokens.
     """
     mean = probs.mean(-2, keepdim=True)
     if uniform:

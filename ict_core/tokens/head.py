@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class Head(NamedTuple):
-    """logits = cap(scale * states @ weight.T) with cap(z) = softcap * tanh(z / softcap), or z where there is none."""
+    """logits = cap(scale * states @ weight.T) with cap(z) = softcap * tanh(z / softcap), or z without a softcap."""
 
     weight: Tensor  # (V, D)
     scale: float = 1.0

@@ -1,6 +1,6 @@
-"""Token statistics of whole groups, streamed over the LM head so that G x T x V is never held.
+"""Token statistics of whole groups, streamed over the LM head so that G x T x V values are never in memory.
 
-The unit of work is a pair: a group and a position, with the live rollouts there, some of which may share a state.
+The unit of work is a pair of a group and a position, with the live rollouts there. Some of them may share a state.
 """
 
 import functools
@@ -21,13 +21,13 @@ from ict_core.tokens.distributions import (
 )
 from ict_core.tokens.head import Head
 
-_WIDTH = {"cpu": 1024}  # tokens of a tile, whose logits stay in the cache: wider ones are slower
-_WIDE = 65536  # on a GPU, where every operation has a price of its own
+_WIDTH = {"cpu": 1024}  # vocabulary entries per tile; its logits stay in the cache, and wider tiles are slower
+_WIDE = 65536  # on a GPU, where every operation has a fixed cost
 _TINY = torch.finfo(torch.float32).tiny
 _PROBABILITIES_AT_ONCE = 2**21  # 8 MiB in float32; some five tensors of that size are held at a time
 
 _SCORES = GROUP_SCORES | UNSAMPLED_SCORES
-# references of one position, from the probabilities there and who is live
+# reference distributions at one position, from the probabilities there and the live rollouts
 _AT_POSITION: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "position": position_mean,
     "leave-one-out": leave_one_out_mean,
@@ -41,14 +41,14 @@ PAPER = "js"
 
 @dataclass(frozen=True)
 class TokenStatistics:
-    """What a selection rule may know of each response token under pi_old; zero outside the response.
+    """Statistics of each response token under pi_old for selection rules; zero outside the response.
 
-    From the LM head to the mask the statistics are this one tensor, which is cut, joined and sent between ranks as it
-    is. A statistic is read by its name, (B, T).
+    From the LM head to the mask the statistics are this one tensor, which is split, joined and sent between ranks as a
+    whole. A statistic, (B, T), is read by its name.
     """
 
-    values: Tensor  # (K, B, T), one plane a statistic
-    names: tuple[str, ...]  # of the K: those of `store.token_scores.STATISTICS` that were asked for
+    values: Tensor  # (K, B, T), one plane per statistic
+    names: tuple[str, ...]  # the K names, out of those in `store.token_scores`
     group_size: int  # G; groups are consecutive rows
 
     def __getitem__(self, name: str) -> Tensor:
@@ -72,12 +72,12 @@ class TokenStatistics:
         return self["h2"]
 
     def score(self, name: str) -> Tensor:
-        """What tokens can be ranked by: ``surprise`` (1 - p), or a statistic by its name."""
+        """A quantity to rank tokens by: ``surprise`` (1 - p), or a statistic by its name."""
         return -torch.expm1(self.logprob) if name == "surprise" else self[name]
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Tensor], group_size: int) -> "TokenStatistics":
-        """From each statistic, (B, T), by its name."""
+        """Build them from the statistics, (B, T), by name."""
         return cls(torch.stack([*columns.values()]), tuple(columns), group_size)
 
 
@@ -94,15 +94,15 @@ def token_statistics(
 ) -> TokenStatistics:
     """Statistics of every response token, from the final hidden states.
 
-    The LM head runs once a state, over :func:`states_at_once`, with all states of a pair together; so the extra memory
-    is O(states at once * V). References over positions take a second pass of it and O(G * V). States and head enter it
-    in autocast's type where that is on, else in their own; the rest is float32.
+    The LM head runs once per state, on :func:`states_at_once` states at a time, with all states of a pair together, so
+    the extra memory is O(states at once * V). References over positions take a second pass of the head and O(G * V).
+    States and head are read in autocast's dtype if it is on, else in their own; the results are float32.
 
     Args:
         states: (N, D), those that predict the response tokens. Rollouts of a group may share one at a position.
         head: the LM head, (V, D).
         where: (B, T), the row of ``states`` that predicts the token of ``token_ids``, (B, T); -1 outside the response.
-        temperature: of the sampling; all policies are read at it.
+        temperature: the sampling temperature, at which all policies are read.
         scores: names in `ict_core.store.token_scores.GROUP_SCORES` and `UNSAMPLED_SCORES`.
 
     Raises:
@@ -116,34 +116,34 @@ def token_statistics(
     device = weight.device.type
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
-    most = states_at_once(weight)
+    max_states = states_at_once(weight)
     with torch.autocast(device, enabled=False):
-        softmax = TiledSoftmax(head, min(max(most, group_size), where.numel()), temperature, dtype)
-        # references over positions hold (G, V) probabilities of each group, so few groups go at a time
+        softmax = TiledSoftmax(head, min(max(max_states, group_size), where.numel()), temperature, dtype)
+        # references over positions need (G, V) probabilities per group, so only some groups are processed at a time
         in_memory = group_size * max(1, _PROBABILITIES_AT_ONCE // (group_size * len(weight)))
         at_once = in_memory if _over_positions(scores) else rows
         parts = [
-            _group_statistics(softmax, states, part, ids, group_size, names, most)
+            _group_statistics(softmax, states, part, ids, group_size, names, max_states)
             for part, ids in zip(where.split(at_once), token_ids.split(at_once), strict=True)
         ]
     return TokenStatistics(torch.cat(parts, 1), names, group_size)
 
 
 def states_at_once(head: Tensor) -> int:
-    """States in one product: a tile of many that are narrow, fewer that are wide, in 128 MiB; on a GPU in 512 MiB."""
+    """States in one product: many for a small vocabulary, fewer for a large one, in 128 MiB; on a GPU in 512 MiB."""
     if head.device.type == "cpu":
         return max(1, min(2**25, max(2**18, 128 * head.size(0))) // head.size(0))
     return max(1, 2**27 // head.size(0))
 
 
 class TiledSoftmax:
-    """softmax(logits / temperature) of some states at a time, in memory that is used again.
+    """softmax(logits / temperature) of some states at a time, in reused memory.
 
-    A tile of logits goes through all of a pass before the next one is made. What is kept are powers of two,
+    A tile of logits goes through a whole pass before the next one is computed. Powers of two are kept,
     2^(z log2(e) / temperature - m) with m the largest exponent of state and tile, and for each state and tile the
-    factor that makes them probabilities; so nothing is read again to be normalised. Tiles are summed in float64, in
-    their order: stored statistics depend on it to the last bit. ``head`` is (V, D); up to ``most`` states come at a
-    time; ``dtype`` is of the factors of the product, which is summed, like all else, in float32.
+    factor that makes them probabilities. So nothing is read again to be normalised. Tiles are summed in float64, in
+    their order: stored statistics depend on it to the last bit. ``head`` is (V, D); ``most`` is the largest number of
+    states at a time; ``dtype`` is that of the product's factors. Products and sums within a tile are in float32.
     """
 
     def __init__(self, head: Head, most: int, temperature: float, dtype: torch.dtype) -> None:
@@ -163,12 +163,12 @@ class TiledSoftmax:
     def read(self, states: Tensor, rows: Tensor, token_ids: Tensor, *, keep: bool) -> tuple[Tensor, Tensor, Tensor]:
         """ln p of some tokens, (n,), and H1 and H2 of the states, (R, D) -> (R,), in nats; float64.
 
-        ``rows``, (n,), has a state's number for each token; ``keep``: the other methods are to be called for these.
+        ``rows``, (n,), has each token's state number; ``keep``: whether the other methods will be called for them.
         """
         states = states.to(self._dtype)
-        if not (states.is_cuda and self._dtype.itemsize == 2):  # the CPU would round the product of half precision
+        if not (states.is_cuda and self._dtype.itemsize == 2):  # a CPU would round the product to half precision
             states = states.float()
-        # in the tiles' order, so that each tile's part of the tokens is one slice
+        # in the order of the tiles, so that the tokens of each tile are one slice
         order = token_ids.argsort()
         rows, columns = rows[order], token_ids[order]
         tiles = columns // self._width
@@ -183,14 +183,14 @@ class TiledSoftmax:
             torch.amax(z, -1, out=largest)
             z.sub_(largest.unsqueeze(-1))
             exponents.append(z.flatten()[cells[number]])
-            # a power of two takes half the time of exp; the products below go where z was
+            # exp2 takes half the time of exp; the products below overwrite z
             powers = torch.exp2(z, out=self._powers[number] if keep else self._part(1, len(states), len(head)))
             torch.sum(powers, -1, out=total)
-            torch.linalg.vector_norm(powers, dim=-1, out=square)  # the sum of squares in one pass, without a copy
+            torch.linalg.vector_norm(powers, dim=-1, out=square)  # root of the sum of squares, in one pass, no copy
             torch.sum(z.mul_(powers), -1, out=moment)
         largest, total, square, moment = sums.double().unbind(1)
         shift = largest.amax(0)
-        # the sum is at least 1; log1p, as of the other logarithms in float64 each vendor's CPU has its own
+        # the sum is at least 1; log1p, because float64's other logarithms differ between CPU vendors
         exponent = largest - shift - torch.log1p((total * torch.exp2(largest - shift)).sum(0) - 1) / math.log(2)
         factors = torch.exp2(exponent)
         self._factors = factors.float().unsqueeze(-1)
@@ -201,10 +201,10 @@ class TiledSoftmax:
         return log_probs.clamp_(max=0.0), h1.clamp_(min=0.0), h2.clamp_(min=0.0)
 
     def jensen_shannon(self, weights: Tensor, h1: Tensor) -> Tensor:
-        """JS of each distribution that was read last and the weighted mean of its pair's, (P, k), nats, float64.
+        """JS of each distribution that was read last and its pair's weighted mean, (P, k), nats, float64.
 
-        With t = p + q it is ln 2 - (sum t ln t + H1(p) + H1(q)) / 2: one logarithm a probability. The k states of each
-        pair have ``weights``, (P, k), which sum to 1 over them, and Shannon entropies ``h1``, (P, k).
+        With t = p + q it is ln 2 - (sum t ln t + H1(p) + H1(q)) / 2: one logarithm per probability. The k states of
+        each pair have ``weights``, (P, k), that sum to 1 in the pair, and Shannon entropies ``h1``, (P, k).
         """
         sums = torch.empty(len(self._powers), *weights.shape, device=weights.device)
         sums_q = torch.empty(len(self._powers), len(weights), 1, device=weights.device)
@@ -220,7 +220,7 @@ class TiledSoftmax:
         return math.log(2) - (t_log_t + h1 - q_log_q) / 2
 
     def probabilities(self, some: slice) -> Tensor:
-        """(R, V), of some of the states that were read last."""
+        """The probabilities, (R, V), of some of the states that were read last."""
         return torch.cat([p[some] * f[some] for p, f in zip(self._powers, self._factors, strict=True)], dim=-1)
 
     def _part(self, number: int, count: int, width: int) -> Tensor:
@@ -242,7 +242,7 @@ class TiledSoftmax:
             out.tanh_().mul_(self._cap)
 
     def _cast(self, head: Tensor, dtype: torch.dtype) -> Tensor:
-        """In memory that is used again: tiles allocated one by one may never find the gap that the last one left."""
+        """A tile in ``dtype``, in reused memory: tiles allocated one by one may never fit the gap of the last one."""
         if head.dtype == dtype:
             return head
         if dtype not in self._casts:
@@ -257,18 +257,18 @@ class _Chunk:
     pairs: Tensor  # (P,), their numbers
     states: Tensor  # (P, k), their states
     weights: Tensor  # (P, k), the share of a pair's live rollouts that use the state
-    used: Tensor  # (P, G), the state that each rollout uses, numbered in the chunk from 0; -1 where it is over
+    used: Tensor  # (P, G), the state that each rollout uses, numbered in the chunk from 0; -1 where it has ended
 
 
 def _chunks(where: Tensor, most: int) -> Iterator[_Chunk]:
-    """All pairs with a token, in chunks of about equal length, up to ``most`` states but at least one pair.
+    """All pairs with a token, in chunks of about equal length, of up to ``most`` states but at least one pair.
 
-    ``where``, (pairs, G), is the state that each rollout uses; -1 where it is over.
+    ``where``, (pairs, G), is the state that each rollout uses; -1 where it has ended.
     """
     live = where >= 0
     # (pairs, G, G), all positions at once: G is small, and a loop over them would be slow
     same = where.unsqueeze(-1) == where.unsqueeze(-2)
-    first = same.int().argmax(-1)  # the rollout that stands for all that share its state
+    first = same.int().argmax(-1)  # the first rollout of those that share a state
     distinct = live & (first == torch.arange(where.size(-1), device=where.device))
     slots = (distinct.cumsum(-1) - 1).gather(-1, first)
     shares = same.sum(-1) / live.sum(-1, keepdim=True)
@@ -276,8 +276,8 @@ def _chunks(where: Tensor, most: int) -> Iterator[_Chunk]:
     for size in sizes[sizes > 0].unique().tolist():
         equal = (sizes == size).nonzero().squeeze(-1)
         for pairs in equal.tensor_split(-(-len(equal) // max(1, most // size))):
-            here = distinct[pairs]
-            states, weights = where[pairs][here].view(-1, size), shares[pairs][here].view(-1, size)
+            chosen = distinct[pairs]
+            states, weights = where[pairs][chosen].view(-1, size), shares[pairs][chosen].view(-1, size)
             numbers = torch.arange(len(pairs), device=where.device).unsqueeze(-1) * size + slots[pairs]
             yield _Chunk(pairs, states, weights, numbers.where(live[pairs], -1))
 
@@ -305,7 +305,7 @@ def _group_statistics(
     for chunk in _chunks(uses, most):
         live, used = chunk.used >= 0, chunk.used.clamp(min=0)
         several = chunk.states.size(1) > 1
-        # where a pair shares one state its divergence is 0, and no probability need be kept for it
+        # if a pair has only one state, its divergence is 0, and no probabilities need be kept for it
         keep = bool(others) or (PAPER in scores and several)
         log_probs, h1, h2 = softmax.read(states[chunk.states.flatten()], used[live], ids[chunk.pairs][live], keep=keep)
         planes = {name: result.new_zeros(used.shape) for name in names}
@@ -325,7 +325,7 @@ def _over_positions(scores: Sequence[str]) -> bool:
 
 
 def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, most: int) -> tuple[Tensor, Tensor]:
-    """The mean of each rollout's distributions over its positions, and of all of its group: (groups, G or 1, V)."""
+    """The mean distribution of each rollout over its positions, (groups, G, V), and of each group, (groups, 1, V)."""
     total = torch.zeros(len(uses) // length, uses.size(1), softmax.vocabulary, device=states.device)
     for chunk in _chunks(uses, most):
         softmax.read(states[chunk.states.flatten()], chunk.pairs[:0], chunk.pairs[:0], keep=True)
@@ -336,7 +336,7 @@ def _overall(softmax: TiledSoftmax, states: Tensor, uses: Tensor, length: int, m
 
 
 def _probabilities(softmax: TiledSoftmax, chunk: _Chunk) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Of some pairs at a time of the chunk read last: numbers (n,), who is live (n, G), else zero (n, G, V)."""
+    """Some pairs at a time of the chunk read last: numbers (n,), live (n, G), probabilities (n, G, V), 0 if ended."""
     size = chunk.states.size(1)
     at_once = max(1, _PROBABILITIES_AT_ONCE // (chunk.used.size(1) * softmax.vocabulary))
     for number, (pairs, used) in enumerate(zip(chunk.pairs.split(at_once), chunk.used.split(at_once), strict=True)):
@@ -348,7 +348,7 @@ def _probabilities(softmax: TiledSoftmax, chunk: _Chunk) -> Iterator[tuple[Tenso
 def _divergences(
     softmax: TiledSoftmax, chunk: _Chunk, names: Sequence[str], overall: tuple[Tensor, Tensor] | None, length: int
 ) -> dict[str, Tensor]:
-    """(P, G) by name, of the chunk read last."""
+    """The scores, (P, G), by name, of the chunk read last."""
     parts: dict[str, list[Tensor]] = {name: [] for name in names}
     for pairs, live, probs in _probabilities(softmax, chunk):
         for name in names:
@@ -359,14 +359,14 @@ def _divergences(
                 assert overall is not None
                 q = overall[reference == "group"][pairs // length]
             values = _resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary)
-            if reference == "position-zeros":  # the same wherever one rollout is live: rounding must not rank it
+            if reference == "position-zeros":  # equal wherever only one rollout is live: rounding must not rank it
                 values = torch.round(values / SMALLEST_DIVERGENCE) * SMALLEST_DIVERGENCE
             parts[name].append(values)
     return {name: torch.cat(part) for name, part in parts.items()}
 
 
 def _resolved(divergence: str, values: Tensor, vocabulary: int) -> Tensor:
-    """Without what is rounding alone, and within the bound of the Jensen-Shannon divergence."""
-    least = SMALLEST_DIVERGENCE * (vocabulary if divergence == "wasserstein" else 1)
-    values = values.masked_fill(values < least, 0.0)
+    """The values with mere rounding set to 0, and within the bound of the Jensen-Shannon divergence."""
+    threshold = SMALLEST_DIVERGENCE * (vocabulary if divergence == "wasserstein" else 1)
+    values = values.masked_fill(values < threshold, 0.0)
     return values.clamp(max=math.log(2)) if divergence == "js" else values

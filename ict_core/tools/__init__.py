@@ -1,1 +1,1 @@
-"""What people ask beside running a study: its cost, whether this machine can, where a number comes from."""
+"""Tools beside running a study: its cost, whether this machine can run it, where a number comes from."""

@@ -1,4 +1,4 @@
-"""Whether this machine can run a study: each thing that it needs, what is wrong with it, and what to do."""
+"""Whether this machine can run a study: each requirement, what is wrong with it, and what to do about that."""
 
 import fcntl
 import os
@@ -21,18 +21,18 @@ from ict_core.store.layout import StudyFiles, study_folder
 OK, WARNING, FAULT = "ok", "warning", "fault"
 _SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
-_LEAST_GIB = 8  # memory of a machine for models that state none
+_LEAST_GIB = 8  # memory that a machine should have for models that state none
 
 
 class Finding(NamedTuple):
-    """What a check found: how bad it is, and in words, with what to do about it."""
+    """What a check found: its severity, and a text that also says what to do about it."""
 
     level: str
     text: str
 
 
 Check = Callable[[Study, Path], str | Finding]
-"""Of a study and its repository's folder: what was found in order, or a warning; it raises what is a fault."""
+"""A check of a study and its repository's folder: returns what is in order, or a warning; raises a fault."""
 
 
 def packages(study: Study, root: Path) -> str:
@@ -51,25 +51,25 @@ def cpu(study: Study, root: Path) -> str:
 
 
 def devices(study: Study, root: Path) -> str:
-    """There are as many GPUs as the study's largest training holds."""
+    """There are as many GPUs as the study's largest training needs."""
     import torch
 
     needed = max((model.hardware.gpus for model in study.models.values() if model.hardware), default=0)
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if there < needed:
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if gpus < needed:
         build = torch.version.cuda or "none: a CPU build; make env LOCK=gpu"
         raise UserError(
-            f"{there} GPU(s), and a training needs {needed} (torch {torch.__version__}, its CUDA {build}); "
+            f"{gpus} GPU(s), and a training needs {needed} (torch {torch.__version__}, its CUDA {build}); "
             "nvidia-smi tells whether the driver sees them; other machines: docs/clusters.md"
         )
-    if torch.version.cuda and not there:
+    if torch.version.cuda and not gpus:
         raise UserError("torch is built for CUDA and sees no GPU: check nvidia-smi, or install with LOCK=cpu")
-    if not there:
+    if not gpus:
         return f"CPU only, which is all that the study needs (torch {torch.__version__})"
     driver = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     version = subprocess.run(driver, capture_output=True, text=True, check=True).stdout.split()[0]
-    names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(there)}))
-    return f"{there} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}"
+    names = ", ".join(sorted({torch.cuda.get_device_name(i) for i in range(gpus)}))
+    return f"{gpus} GPU(s): {names}; driver {version}, CUDA {torch.version.cuda}"
 
 
 def engine(study: Study, root: Path) -> str:
@@ -129,7 +129,7 @@ def disk(study: Study, root: Path) -> str | Finding:
 
 
 def home(study: Study, root: Path) -> str:
-    """The user's folder of caches can be made, where Snakemake begins with its own."""
+    """The user's cache folder, in which Snakemake makes its own, can be made."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -142,30 +142,30 @@ def home(study: Study, root: Path) -> str:
 
 def memory(study: Study, root: Path) -> str | Finding:
     """The machine, or the control group of this process, has the memory that the largest job asks for."""
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
         limit = file.read_text().strip() if file.exists() else "max"
-        there = there if limit == "max" else min(there, int(limit) / 2**30)
+        gib = gib if limit == "max" else min(gib, int(limit) / 2**30)
     stated = [model.hardware.memory_gib for model in study.models.values() if model.hardware]
-    if stated and there < max(stated):
-        raise UserError(f"{there:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
-    if there < _LEAST_GIB * 0.9:  # what the kernel keeps for itself
-        return Finding(WARNING, f"{there:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
-    return f"{there:.0f} GiB"
+    if stated and gib < max(stated):
+        raise UserError(f"{gib:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
+    if gib < _LEAST_GIB * 0.9:  # the kernel keeps some for itself
+        return Finding(WARNING, f"{gib:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
+    return f"{gib:.0f} GiB"
 
 
 def cores(study: Study, root: Path) -> str | Finding:
     """There are as many cores as a job has threads."""
-    there = len(os.sched_getaffinity(0))
+    available = len(os.sched_getaffinity(0))
     threads = max(study.training.threads, study.evaluation.threads)
-    if there < threads:
+    if available < threads:
         keys = "training.threads, evaluation.threads"
-        return Finding(WARNING, f"{there} core(s) for jobs of {threads} threads ({keys}): they will be slow")
-    return f"{there} core(s), jobs of up to {threads} thread(s)"
+        return Finding(WARNING, f"{available} core(s) for jobs of {threads} threads ({keys}): they will be slow")
+    return f"{available} core(s), jobs of up to {threads} thread(s)"
 
 
 def access(study: Study, root: Path) -> str:
-    """Gated sets can be read, by the mirror or with a token; the packages of generators are there."""
+    """Gated sets can be read, from the mirror or with a token; the packages of generators are installed."""
     from ict_core.problems.assemble import check_study_access
 
     if has_problems(root / study_folder(study.name)):
@@ -178,12 +178,12 @@ def access(study: Study, root: Path) -> str:
 
 
 def hub(study: Study, root: Path) -> str:
-    """The hub can be reached where something is still to be fetched."""
+    """The hub can be reached if something is still to be fetched."""
     results = root / study_folder(study.name)
     models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
     missing = [name for name in models if not StudyFiles(results).base_model(name).exists()]
     sets = [*study.benchmarks.values(), *study.train_sets.values()]
-    if any(one.kind == "published" for one in sets) and not study.data.mirror and not has_problems(results):
+    if any(entry.kind == "published" for entry in sets) and not study.data.mirror and not has_problems(results):
         missing.append("the problems")
     if not missing:
         return "nothing is to be fetched"
@@ -215,5 +215,5 @@ def check_machine(
             yield name, Finding(OK, result) if isinstance(result, str) else result
         except UserError as error:
             yield name, Finding(FAULT, " ".join(str(error).split()))
-        except Exception as error:  # what is broken may raise anything
+        except Exception as error:  # something broken may raise anything
             yield name, Finding(FAULT, one_line(error, 300))

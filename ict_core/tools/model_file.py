@@ -20,17 +20,17 @@ from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import read_manifest
 from ict_core.training.fast.packed_forward import check_family
 
-_SMALL_FILES = ("*.json", "tokenizer.model", "merges.txt", "chat_template.jinja")  # of a checkpoint, without weights
+_SMALL_FILES = ("*.json", "tokenizer.model", "merges.txt", "chat_template.jinja")  # a checkpoint without weights
 _DTYPES = ("bfloat16", "float32")
 _PROMPT = "{prompt}"
 
 
 def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list[str]]:
-    """Write ``configs/models/<name>.yaml`` for a folder or an id of the hub; its path, and what to look at in it.
+    """Write ``configs/models/<name>.yaml`` for a folder or an id of the hub; its path, and remarks on what to check.
 
     Raises:
-        UserError: the name is none that a study can give, the file is there already, or the checkpoint cannot be had or
-            read.
+        UserError: a study cannot give a model this name, the file is there already, or the checkpoint cannot be fetched
+            or read.
     """
     allowed = TypeAdapter(Name)
     try:
@@ -59,14 +59,14 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
 
 
 def _of_hub(name: str, scratch: Path) -> tuple[Path, list[str]]:
-    """A folder with the model's small files, and the lines of the file about the hub; offline from the hub's cache."""
+    """A folder with the model's small files, and the YAML lines about the hub; offline, from the hub's cache."""
     import httpx
     from huggingface_hub import HfApi, constants, snapshot_download
 
     licence = "unknown"
     try:
         if constants.HF_HUB_OFFLINE:
-            folder = Path(snapshot_download(name, allow_patterns=[*_SMALL_FILES]))  # is called by its commit
+            folder = Path(snapshot_download(name, allow_patterns=[*_SMALL_FILES]))  # its name is the commit
             revision = folder.name
         else:
             info = HfApi().model_info(name)
@@ -84,7 +84,7 @@ def _of_hub(name: str, scratch: Path) -> tuple[Path, list[str]]:
 
 
 def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
-    """The file that says `where` the checkpoint is and what lies in its folder, and remarks on it."""
+    """The file's text, from the lines `where` and from what is in the checkpoint's folder, and remarks on it."""
     tokenizer, stated = read_tokenizer(folder), read_config(folder)
     config = stated.get_text_config()
     sizes = checkpoint_sizes(config)
@@ -131,8 +131,8 @@ def _ids(value: Any) -> Iterator[Any]:
 
 
 def _study_of(folder: Path) -> dict[str, Any] | None:
-    """The model's configuration in the study that made this checkpoint; None where none did."""
-    for place in (folder, folder.parent):  # a base model's manifest lies in it, that of a training beside it
+    """The model's configuration in the study that made this checkpoint; None if none did."""
+    for place in (folder, folder.parent):  # a base model's manifest is in it, a training's beside it
         if (place / MANIFEST).exists():
             config = read_manifest(place / MANIFEST).get("config", {})
             return config.get("model") if isinstance(config, dict) else None
@@ -140,7 +140,7 @@ def _study_of(folder: Path) -> dict[str, Any] | None:
 
 
 def _prompt_of(model: dict[str, Any], remarks: list[str]) -> list[str]:
-    """The lines of the prompt that the study had; without one the problem's prompt stands alone."""
+    """The YAML lines of the study's prompt; none if it had none, so that a problem's prompt is used alone."""
     prompt = model.get("prompt")
     remarks.append("prompt: as in the study that made this checkpoint" + ("" if prompt else ", which had none"))
     if not prompt:
@@ -149,14 +149,14 @@ def _prompt_of(model: dict[str, Any], remarks: list[str]) -> list[str]:
 
 
 def _template(tokenizer: Any, remarks: list[str]) -> list[str]:
-    """The lines of the prompt; a remark tells what a chat template has become."""
+    """The YAML lines of the prompt; a remark says what has become of a chat template."""
     if not tokenizer.chat_template:
         remarks.append("prompt: the tokenizer has no chat template, so a problem's prompt stands alone")
         return []
     turns = [{"role": "user", "content": _PROMPT}]
     try:
         text = str(tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False))
-    except Exception as error:  # a template is a program and raises what it likes
+    except Exception as error:  # a template is a program and may raise anything
         remarks.append(f"prompt: the chat template cannot be filled in ({type(error).__name__}: {error}); state one")
         return []
     if text.count(_PROMPT) != 1:

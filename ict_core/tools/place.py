@@ -1,4 +1,4 @@
-"""Where a cell lies in the results of its study. Imports nothing that numerics are chosen for."""
+"""The paths of a cell in the results of its study. Imports no library that numerics are chosen for."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +10,11 @@ from ict_core.store.layout import BASE_VARIANT, MANIFEST, CellFiles, StudyFiles,
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cell lies: in the folder of its study's results."""
+    """A cell, and the folder of its study's results."""
 
     results: Path
     cell: Cell
-    base_number: int = 0  # of the base model with which it began
+    base_number: int = 0  # the number of the base model that it started from
 
     @property
     def is_base(self) -> bool:
@@ -33,12 +33,12 @@ class Place:
 
     @property
     def checkpoint(self) -> Path:
-        """The model that answers."""
+        """The checkpoint that answers the problems."""
         return self.base if self.is_base else self.files.model
 
     @property
     def training_problems(self) -> Path:
-        """What it trained on: the problems within the base model's reach where the study chose them, else all."""
+        """What it trained on: the problems within the base model's reach if the study chose these, else all."""
         files = StudyFiles(self.results)
         chosen = files.within_reach(self.cell.model, self.base_number)
         return chosen if chosen.exists() else files.train_problems
@@ -55,7 +55,7 @@ class Place:
         return {"generate": self.files.generation, "grade": self.files.grading}.get(stage, folder / MANIFEST)
 
     def stated(self, stage: str, name: str) -> Path:
-        """The file or checkpoint whose content a stage's manifest states under ``<name>_sha256``."""
+        """The file or checkpoint whose hash a stage's manifest states under ``<name>_sha256``."""
         problems = self.training_problems if stage == "train" else StudyFiles(self.results).eval_problems
         model = self.base if stage == "base" else self.checkpoint
         frames = {"problems": problems, "completions": self.files.completions, "grades": self.files.grades}
@@ -63,7 +63,7 @@ class Place:
 
 
 def place_of(folder: Path) -> Place:
-    """What ``results/STUDY/MODEL/VARIANT/seed-N``, or ``results/STUDY/MODEL/base`` (the first base model), names."""
+    """The place of ``results/STUDY/MODEL/VARIANT/seed-N`` or ``results/STUDY/MODEL/base`` (the first base model)."""
     path = folder.resolve()
     if path.name == BASE_VARIANT:
         path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)

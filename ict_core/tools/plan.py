@@ -1,4 +1,4 @@
-"""What the jobs that a study would run take: how many there are by a dry run, how long one takes by finished jobs."""
+"""The cost of the jobs that a study would run: their number by a dry run, their times by finished jobs."""
 
 import math
 import os
@@ -20,28 +20,28 @@ from ict_core.store.layout import MANIFEST, StudyFiles, cell_folder
 from ict_core.store.manifests import read_manifest
 
 Seconds = dict[tuple[str, str], list[float]]
-"""Of each finished job, by rule and model."""
+"""The seconds of each finished job, by rule and model."""
 
 
 class Kind(NamedTuple):
     """Jobs that are alike."""
 
     rule: str
-    model: str  # empty where the job is of no model
+    model: str  # empty if the job is of no model
     threads: int
 
 
 def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
-    """How many jobs of each kind Snakemake would run now on so many cores; the rules of figures count as one.
+    """How many jobs of each kind Snakemake would run now on `cores` cores; the rules of figures count as one.
 
     Raises:
-        UserError: the dry run fails; it has its last lines.
+        UserError: the dry run fails; the message has its last lines.
     """
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--nocolor", "--cores", str(cores)]
     done = subprocess.run(
         [*command, f"--config=study={study.resolve()}"],
         cwd=repository,
-        env=os.environ | {"PYTHONHASHSEED": "0"},  # the order in which it prints jobs
+        env=os.environ | {"PYTHONHASHSEED": "0"},  # fixes the order in which it prints jobs
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -62,12 +62,12 @@ def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
 def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
     """Wall seconds of the finished jobs of a study's folder and of the cells stored on their own in the folder `cells`.
 
-    Of a stored study, which has no cells, of its frame. Those of a damaged manifest are left out, as the workflow makes
-    it anew.
+    For a stored study, which has no cells, they come from its frame `compute`. A damaged manifest is left out, as the
+    workflow makes it again.
     """
     files, seconds = StudyFiles(results), defaultdict[tuple[str, str], list[float]](list)
     cell = files.cell(cell_folder("*", "*", "*"))
-    patterns = (files.base_model("*") / MANIFEST, cell.train / MANIFEST, cell.generation, cell.grading)
+    patterns = (files.base_model("*", "*") / MANIFEST, cell.train / MANIFEST, cell.generation, cell.grading)
     found = [(results, path) for p in patterns for path in sorted(results.glob(p.relative_to(results).as_posix()))]
     found += [(cells, path) for path in sorted(cells.glob("*/*/*/cell.json"))] if cells else []
     for folder, path in found:
@@ -90,14 +90,14 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
     rows: list[tuple[object, ...]] = []
     work, untimed, chains = 0.0, 0, defaultdict[str, float](float)
     for kind, number in jobs.items():
-        one = mean.get(kind[:2])
-        if one is None:
+        each = mean.get(kind[:2])
+        if each is None:
             untimed += number
             rows.append((*kind[:2], number, kind.threads, "", "", ""))
             continue
-        work += number * one * kind.threads
-        chains[kind.model] += one
-        times = (f"{one:.1f}", len(seconds[kind[:2]]), f"{number * one / 3600:.2f}")
+        work += number * each * kind.threads
+        chains[kind.model] += each
+        times = (f"{each:.1f}", len(seconds[kind[:2]]), f"{number * each / 3600:.2f}")
         rows.append((*kind[:2], number, kind.threads, *times))
     rows.append(("total", "", sum(jobs.values()), "", "", "", ""))
     heads = ["rule", "model", "jobs", "threads", "seconds of one", "measured on", "hours"]
@@ -119,19 +119,19 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
 
 
 def _limits(study: Study, jobs: Mapping[Kind, int]) -> str:
-    """The hours that these jobs may take at most, by their limits; empty where no model states hardware."""
-    keys, most = {"train": "train_hours", "generate": "generate_hours"}, 0.0
+    """A sentence on the hours that the limits of these jobs allow; empty if no model states hardware."""
+    keys, cap = {"train": "train_hours", "generate": "generate_hours"}, 0.0
     for kind, number in jobs.items():
         if kind.rule in keys and (hardware := study.models[kind.model].hardware):
-            most += number * getattr(hardware, keys[kind.rule])
-    return f" The limits of those on GPUs (train_hours, generate_hours) allow {most:,.0f} hours in all." if most else ""
+            cap += number * getattr(hardware, keys[kind.rule])
+    return f" The limits of those on GPUs (train_hours, generate_hours) allow {cap:,.0f} hours in all." if cap else ""
 
 
 def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> str:
-    """What checkpoints of trainings under way take, of models with `hardware`; empty where there are none."""
+    """The disk space of checkpoints of running trainings, for models with `hardware`; empty if there are none."""
     training, under_way, written, room = study.training, 0.0, 0, float(cores)
     sizes = {kind: checkpoint_bytes(study, kind.model) for kind in jobs if kind.rule == "train"}
-    for kind in sorted(sizes, key=lambda kind: sizes[kind] / kind.threads, reverse=True):  # the most a core first
+    for kind in sorted(sizes, key=lambda kind: sizes[kind] / kind.threads, reverse=True):  # the most per core first
         at_a_time = min(jobs[kind], room / kind.threads)
         room -= at_a_time * kind.threads
         under_way += at_a_time * sizes[kind] * (training.checkpoints_kept + 1)  # one more while it is written
@@ -148,16 +148,16 @@ def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> 
 
 
 def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
-    """What kept rollouts take; empty where no training that is to run keeps them."""
+    """The disk space of kept rollouts; empty if no training that is to run keeps them."""
     if study.rollouts_mib is None:
         return ""
     trainings = sum(number for kind, number in jobs.items() if kind.rule == "train")
-    trainings = min(trainings, sum(bool(study.recorded(cell)) for cell in study.trained_cells()))  # not those that tune
+    trainings = min(trainings, sum(bool(study.recorded(cell)) for cell in study.trained_cells()))  # tuning keeps none
     if not trainings:
         return ""
-    most = max(study.training_of(cell.model, cell.variant).rollout_bytes for cell in study.cells())
+    size = max(study.training_of(cell.model, cell.variant).rollout_bytes for cell in study.cells())
     return (
-        f"Kept rollouts take at most about {trainings * most / 1e9:,.2f} GB: {most / 2**20:,.1f} MiB of each of "
+        f"Kept rollouts take at most about {trainings * size / 1e9:,.2f} GB: {size / 2**20:,.1f} MiB of each of "
         f"{trainings} trainings (`rollouts_mib: {study.rollouts_mib}`).\n"
     )
 
@@ -165,7 +165,7 @@ def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
 def checkpoint_bytes(study: Study, name: str) -> int:
     """Bytes of one checkpoint of a model's training: float32 weights and AdamW's two moments, or those of adapters.
 
-    Any decoder is taken for Qwen2's at the sizes of the model's file. 0 without `hardware`, or without checkpoints.
+    Any decoder counts as a Qwen2 of the sizes in the model's file. 0 without `hardware`, or without checkpoints.
     """
     model: Model = study.models[name]
     if model.hardware is None or study.training.checkpoint_every is None:

@@ -20,10 +20,10 @@ _MADE = {f"{Path(name).stem}.html" for name in ("index", "tables", "figures", *_
 
 
 def write_site(name: str, results: Path, out: Path) -> list[str]:
-    """Write the pages that a study left into the folder `out`, which must not exist; the index is its answer.
+    """Write the pages of a study into the folder `out`, which must not exist; the index is the study's answer.
 
-    Nothing is drawn anew: texts become pages, figures and tables are put together on one page each, and pages that are
-    HTML already (overview, tokens) are copied. No page loads anything from elsewhere. Returns the files.
+    Nothing is drawn again: texts become pages, all figures share one page, all tables another, and pages that are HTML
+    already (overview, tokens) are copied. No page loads anything from elsewhere. Returns the files.
 
     Raises:
         UserError: `out` exists, or `results` has no page.
@@ -46,24 +46,24 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
 
 def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
     """File, title and HTML of every page."""
-    drawn = sorted(file for file in (results / "figures").glob("*.png") if sentence_of(file) is None)
+    figures = sorted(file for file in (results / "figures").glob("*.png") if sentence_of(file) is None)
     for name, title in _TEXTS.items():
         if (file := results / name).exists():
             text = re.sub(r"\A# .*\n", "", _plain(file.read_text("utf-8")))
             text += "" if MARKS in text else f"\n\n{MARKS}"
-            images = {f"figures/{figure.name}": figure.read_bytes() for figure in drawn}
+            images = {f"figures/{figure.name}": figure.read_bytes() for figure in figures}
             yield file.with_suffix(".html").name, title, page(title, f"# {title}\n\n{text}", images)
     if files := sorted((results / "tables").glob("*.md")):
         parts = [folded(_title(file.stem, TABLES), file.read_text("utf-8")) for file in files]
         yield "tables.html", "Tables", page("Tables", "\n\n".join(["# Tables", MARKS, *parts]))
-    if drawn:
+    if figures:
         declared: dict[str, Any] = {**FIGURES, **OTHER_FIGURES}
         parts = [
             f"## {_title(file.stem, declared)}\n\n![{file.stem}]({file.name})\n\n"
             + (declared[file.stem].caption if file.stem in declared else "")
-            for file in drawn
+            for file in figures
         ]
-        images = {file.name: file.read_bytes() for file in drawn}
+        images = {file.name: file.read_bytes() for file in figures}
         yield "figures.html", "Figures", page("Figures", "\n\n".join(["# Figures", MARKS, *parts]), images)
     for file in sorted(results.rglob("*.html")):
         place = file.relative_to(results).as_posix()
@@ -72,15 +72,15 @@ def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _title(name: str, declared: Mapping[str, Any]) -> str:
-    """Of a table or figure, with its name."""
+    """The title of a table or figure, with its name."""
     return f"{declared[name].title} (`{name}`)" if name in declared else f"`{name}`"
 
 
 def _plain(markdown: str) -> str:
-    """Without the names of files in links, which are not here; those of images are."""
+    """Markdown without the targets of links, whose files are not here; images keep theirs."""
     return re.sub(r"(?<!!)\[([^\]]*)\]\([^)]*\)", r"\1", markdown)
 
 
 def _with_bar(html: str, to: str, text: str) -> str:
-    """With a link at the start of the body."""
+    """A page with a link at the start of its body."""
     return re.sub(r"<body[^>]*>", lambda found: found[0] + _BAR.format(to=escape(to), text=escape(text)), html, count=1)

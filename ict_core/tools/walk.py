@@ -1,4 +1,4 @@
-"""The walk along a run: each stage's manifest states hashes of what it read and wrote, held against the files there."""
+"""The walk along a run: the hashes in each stage's manifest of what it read and wrote, checked against the files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from ict_core.store.manifests import check_files, read_manifest
 from ict_core.tools.place import Place
 
 _FRAMES = {"problems": records.PROBLEMS, "completions": records.COMPLETIONS, "grades": records.GRADES}
-_STATED = {  # of what a stage's manifest states the content, under the key <name>_sha256
+_STATED = {  # by stage: the names in the keys <name>_sha256 of its manifest
     "base": ("model",),
     "train": ("problems", "base", "model"),
     "generate": ("problems", "model", "completions"),
@@ -29,7 +29,7 @@ _SAMPLING = ("temperature", "top_p", "max_new_tokens", "samples")
 
 
 def base_of(results: Path, cell: Cell) -> Cell:
-    """The untrained model that a cell of a study with these results begins with, or is."""
+    """The base model that a cell of a study with these results starts from, or is."""
     if cell.variant == BASE_VARIANT:
         return cell
     kind = read_manifest(StudyFiles(results).settings)["models"][cell.model]["kind"]
@@ -39,23 +39,23 @@ def base_of(results: Path, cell: Cell) -> Cell:
 class Link(NamedTuple):
     """Two things that must be the same."""
 
-    what: str  # in words; of a broken one with both
-    holds: bool | None  # None where a file is not here
+    what: str  # in words; if broken, with both values
+    holds: bool | None  # None if a file is not here
 
 
 class Step(NamedTuple):
     """A stage of a run."""
 
-    where: str  # its manifest
+    where: str  # the path of its manifest
     facts: list[str]
     links: list[Link]
 
 
 def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> Iterator[Link]:
-    """What a stage's manifest states, held against the files: of these `names`, or of all that it states.
+    """The hashes that a stage's manifest states, checked against the files: those of `names`, or all.
 
     Raises:
-        UserError: a file is missing or damaged, but for problems, which may have been removed.
+        UserError: a file is missing or damaged, except for problems, which may have been removed.
     """
     file = place.manifest(stage)
     manifest = read_manifest(file)
@@ -66,7 +66,7 @@ def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> It
             yield Link(what, None)
             continue
         if name in _FRAMES:
-            records.read_frame(stated, _FRAMES[name])  # its content is what its file states
+            records.read_frame(stated, _FRAMES[name])  # checks its content against the hash in it
         found = records.content_hash(stated) if name in _FRAMES else hash_weights(stated)
         yield _same(what, manifest[f"{name}_sha256"], found)
 
@@ -74,7 +74,7 @@ def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> It
 def walk(place: Place, scores: pd.DataFrame) -> list[Step]:
     """Follow one run from the study's `scores` of this cell back to its base model, through the files of the cell.
 
-    A file that is missing or damaged is a broken link, and ends its stage.
+    A missing or damaged file is a broken link, and ends its stage.
     """
     steps = []
     for stage in ("grade", "generate", *([] if place.is_base else ["train"]), "base"):
@@ -84,9 +84,9 @@ def walk(place: Place, scores: pd.DataFrame) -> list[Step]:
             step.facts.extend(_facts(manifest))
             step.links.extend(links_of(place, stage))
             if stage == "grade":
-                ours = score_grades(records.read_frame(place.files.grades, records.GRADES), place.cell)
+                counts = score_grades(records.read_frame(place.files.grades, records.GRADES), place.cell)
                 order = ["benchmark", "problem"]
-                counted, found = (frame.sort_values(order, ignore_index=True) for frame in (ours, scores))
+                counted, found = (frame.sort_values(order, ignore_index=True) for frame in (counts, scores))
                 step.links.append(Link("scores.parquet counts these verdicts", counted.equals(found[counted.columns])))
             elif stage != "generate":
                 check_files(place.trained if stage == "train" else place.base)
@@ -100,7 +100,7 @@ def walk(place: Place, scores: pd.DataFrame) -> list[Step]:
 
 
 def _tuning(place: Place, config: Mapping[str, Any]) -> Iterator[Link]:
-    """That a training has the learning rate which the rewards of its arm's trainings choose."""
+    """Check that a training has the learning rate which the rewards of its arm's tuning trainings choose."""
     study, variant = StudyFiles(place.results), config["tuning"].get("variant", place.cell.variant)
     choice = read_manifest(study.chosen_rate(place.cell.model, variant))
     chosen = f"{choice['learning_rate']:g}"
@@ -116,7 +116,7 @@ def _tuning(place: Place, config: Mapping[str, Any]) -> Iterator[Link]:
 
 
 def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> list[Step]:
-    """As :func:`walk`, by a study's merged manifest alone, whose `file` is given: its cells are not there."""
+    """As :func:`walk`, by a study's merged `manifest` alone, stored in `file`: the cells are not there."""
     base = base_of(file.parent, cell)
     by_cell = [(job, Cell(job["model"], job["variant"], job["seed"])) for job in manifest["jobs"]]
     jobs = [job for job, ran in by_cell if ran == cell or (ran == base and job["stage"] not in ("generate", "grade"))]
@@ -136,7 +136,7 @@ def stored_walk(manifest: Mapping[str, Any], file: Path, cell: Cell) -> list[Ste
 
 
 def _facts(job: Mapping[str, Any]) -> Iterator[str]:
-    """What a job's manifest says of how it was made."""
+    """What a job's manifest says about how its output was made."""
     config = job.get("config", {})
     if "engine" in job:
         yield f"{job['engine']} {job['engine_version']}"
@@ -163,7 +163,7 @@ def _facts(job: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pairs(values: Mapping[str, Any], keys: Iterable[str] | None = None) -> str:
-    """Keys and values, without what is not set; of these `keys` alone."""
+    """Keys and values, without unset ones; of these `keys` alone if given."""
     chosen = values if keys is None else [key for key in keys if key in values]
     return ", ".join(f"{key} {values[key]}" for key in chosen if values[key] is not None)
 
@@ -177,6 +177,6 @@ def _hash(sha256: str) -> str:
 
 
 def short(path: Path) -> str:
-    """A path from the results' folder on."""
+    """A path from the folder `results` on."""
     parts = path.parts
     return "/".join(parts[parts.index("results") if "results" in parts else 0 :])

@@ -1,1 +1,1 @@
-"""Pretraining, and the training of a cell by TRL's GRPOTrainer; the only package that knows TRL."""
+"""Pretraining, and the training of a cell by TRL's GRPOTrainer; the only package that imports TRL."""

@@ -1,4 +1,4 @@
-"""KL-Cov over the whole batch: its tokens are chosen once an update, whatever the micro-batches (verl #7829, #7830)."""
+"""KL-Cov over the whole batch: its tokens are chosen once per update, not per micro-batch (verl #7829, #7830)."""
 
 from dataclasses import dataclass
 
@@ -21,21 +21,21 @@ class Covered:
     pad_id: int
 
     def rollouts(self, batch: Batch) -> None:
-        """Take up this rank's part of a rollout batch, and number its rows."""
+        """Store this rank's part of a rollout batch, and number its rows."""
         batch["row"] = torch.arange(len(batch["advantages"]), device=batch["advantages"].device)
         self._own, self._update = dict(batch), -1
 
     def chosen(self, rows: Tensor, update: int) -> Tensor:
-        """(n, T) bool, of n rows; chosen anew before each update, by the policy then.
+        """The chosen tokens of n rows, (n, T) bool; chosen again before each update, by the policy at that time.
 
-        Before the first that is the one that sampled; from the second on it takes a pass without a gradient.
+        Before the first update that is the policy that sampled. Later updates take a pass without a gradient.
         """
         if update != self._update:
-            own = self._own
-            logps = self.passes.all_log_probs(self.passes.trainer.model, own) if update else own["logprob"]
+            batch = self._own
+            logps = self.passes.all_log_probs(self.passes.trainer.model, batch) if update else batch["logprob"]
             logps = self.accelerator.gather(self.accelerator.pad_across_processes(logps, 1))
-            whole = whole_batch(self.accelerator, own, self.pad_id)
-            advantages, tokens = whole["advantages"].unsqueeze(1), whole["completion_mask"].bool()
+            gathered = whole_batch(self.accelerator, batch, self.pad_id)
+            advantages, tokens = gathered["advantages"].unsqueeze(1), gathered["completion_mask"].bool()
             bound = highest_covariance(logps, advantages, tokens, self.share)
-            self._bound, self._update = own_rows(self.accelerator, bound, own["completion_mask"]), update
+            self._bound, self._update = own_rows(self.accelerator, bound, batch["completion_mask"]), update
         return self._bound[rows]

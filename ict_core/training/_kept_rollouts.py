@@ -1,4 +1,4 @@
-"""All rollouts of a training, a Parquet file for each rollout batch, which checkpoints hold by links to it."""
+"""All rollouts of a training, one Parquet file per rollout batch; checkpoints hold links to the files."""
 
 import os
 import shutil
@@ -11,13 +11,13 @@ from torch import Tensor
 from ict_core.store import records
 from ict_core.store.files import remove
 
-NUMBER = "problem_number"  # a column of the dataset whose rollouts are kept, and of their batches
+NUMBER = "problem_number"  # column of the dataset and of its batches, where rollouts are kept
 
 
 class KeptRollouts:
-    """Writes `records.KEPT_ROLLOUTS` of every batch into a folder, which begins empty.
+    """Writes `records.KEPT_ROLLOUTS` of every batch into a folder, which is emptied first.
 
-    ``problems`` has ``benchmark`` and ``problem`` of each training problem: its text is not kept.
+    ``problems`` identifies each training problem by ``benchmark`` and ``problem``; its text is not kept.
     """
 
     def __init__(self, folder: Path, problems: pd.DataFrame, group_size: int, tokenizer: Any) -> None:
@@ -26,14 +26,14 @@ class KeptRollouts:
         remove(folder)
 
     def add(self, step: int, batch: dict[str, Any], logprob: Tensor, weights: Tensor, truncated: Tensor) -> None:
-        """Write a batch: :data:`NUMBER` of each rollout's problem, rewards and advantages (B,), ids and mask (B, T)."""
+        """Write a batch: :data:`NUMBER`, rewards and advantages are (B,), completion ids and mask (B, T)."""
         mask = batch["completion_mask"].bool().cpu()
         lists = {
             "ids": batch["completion_ids"].cpu(),
             "logprob": logprob.float().cpu(),
             "weight": weights.float().cpu(),
         }
-        columns = {n: [row[on].numpy() for row, on in zip(v, mask, strict=True)] for n, v in lists.items()}
+        columns = {n: [row[response].numpy() for row, response in zip(v, mask, strict=True)] for n, v in lists.items()}
         rows = self._problems.iloc[batch[NUMBER].tolist()].reset_index(drop=True)
         frame = rows.assign(
             step=step,
@@ -49,17 +49,17 @@ class KeptRollouts:
         records.write_frame(frame, self._folder / f"step-{step:06}.parquet", records.KEPT_ROLLOUTS)
 
     def link_into(self, folder: Path) -> None:
-        """Give the files so far further names in a folder, of a checkpoint or of the training's output."""
+        """Link the files written so far into the folder of a checkpoint or of the training's output."""
         _link(self._folder, folder)
 
     def take_from(self, folder: Path) -> None:
-        """Go on with the files that a checkpoint holds, in place of what is here."""
+        """Replace the files written so far by those of a checkpoint."""
         remove(self._folder)
         _link(folder, self._folder)
 
 
 def _link(source: Path, folder: Path) -> None:
-    """The same files in another folder, without room of their own where the file system has hard links."""
+    """Hard-link the files into another folder, or copy them where the file system has no hard links."""
     folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(source.glob("*.parquet")):
         try:

@@ -1,4 +1,4 @@
-"""The model card that is saved with a trained checkpoint: what it is, for whom finds it without the study."""
+"""The model card that is saved with a trained checkpoint, for readers who find it without the study."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ _WHAT = (
 def model_card(resolved: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     """The card as Markdown with the hub's header, from a cell's resolved configuration and its training's manifest.
 
-    Nothing of the machine is in it: no path, host or user. A base model that came from a folder is called so.
+    It says nothing about the machine: no path, host or user. A base model from a local folder is described as such.
     """
     model, method, training, data = (resolved[key] for key in ("model", "method", "training", "data"))
     variant, base, seed = method["name"], _base(model), resolved["seed"]
@@ -38,14 +38,14 @@ def model_card(resolved: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
 
 
 def _words(section: Mapping[str, Any]) -> str:
-    """What a section states, but for names and addresses."""
-    told = []
+    """A section's keys and values as text, without names and addresses."""
+    parts = []
     for key, value in section.items():
         if isinstance(value, Mapping):
-            told.append(f"{key} ({_words(value)})")
+            parts.append(f"{key} ({_words(value)})")
         elif value is not None and key not in ("name", "server"):
-            told.append(f"{key} {value}")
-    return ", ".join(told)
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)
 
 
 def _base(model: Mapping[str, Any]) -> str:

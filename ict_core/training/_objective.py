@@ -17,7 +17,7 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
 
     ``kept``: the sequence's kept tokens (ICT, STAPO, controls); ``response``: T_i, all its response tokens (GRPO,
     20-Entropy); ``batch_tokens``: the batch's mean response length, which makes J a mean over all tokens of the batch
-    (20-Entropy's own paper); ``batch_kept``: its mean number of kept tokens, a mean over all of these (GMTS).
+    (20-Entropy's own paper); ``batch_kept``: the batch's mean number of kept tokens, a mean over all kept ones (GMTS).
     """
     if kind == "kept":
         counts = kept.sum(-1).float()
@@ -26,17 +26,17 @@ def normaliser(kind: Normaliser, kept: Tensor, mask: Tensor) -> Tensor:
     else:
         counted = mask if kind == "batch_tokens" else kept
         return counted.sum().float().clamp(min=1.0).div(len(mask)).expand(len(mask))
-    return counts.clamp(min=1.0)  # a sequence that keeps nothing adds 0
+    return counts.clamp(min=1.0)  # a sequence without kept tokens adds 0
 
 
 def reward_advantages(rewards: Tensor) -> Tensor:
-    """2 R - 1, (B,) -> (B,): 1 of a right answer and -1 of a wrong one, whatever its group (arXiv:2506.01347).
+    """2 R - 1, (B,) -> (B,): 1 for a right answer and -1 for a wrong one, whatever its group (arXiv:2506.01347).
 
-    0 where an answer has no reward (NaN). A UserError where a reward is not between 0 and 1.
+    It is 0 where an answer has no reward (NaN). A UserError is raised if a reward is not between 0 and 1.
     """
-    wrong = rewards[(rewards < 0) | (rewards > 1)]
-    if len(wrong):
-        raise UserError(f"advantage: reward: a reward of {wrong[0].item():g}; allowed: from 0 to 1")
+    invalid = rewards[(rewards < 0) | (rewards > 1)]
+    if len(invalid):
+        raise UserError(f"advantage: reward: a reward of {invalid[0].item():g}; allowed: from 0 to 1")
     return (2 * rewards - 1).nan_to_num(0.0)
 
 
@@ -54,12 +54,12 @@ def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float
 def surrogate(
     kind: Surrogate, logps: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, bound: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """What each token adds to the objective before its weight, (B, T), and where the rule binds, (B, T) bool.
+    """Each token's unweighted part of the objective, (B, T), and where the surrogate binds, (B, T) bool.
 
-    It is the clipped ratio of PPO, or what others put in its place. All have the same gradient, A grad ln p, where the
+    It is the clipped ratio of PPO, or a published alternative. All have the same gradient, A grad ln p, where the
     policy is the one that sampled; they differ from the second update of a rollout batch on.
-    ln pi_theta and ln pi_old of the sampled tokens are (B, T), A is (B, 1); ``mask`` are the response tokens.
-    ``bound``, (B, T), are those that KL-Cov penalises, where they were chosen over more than these rows.
+    ln pi_theta and ln pi_old of the sampled tokens are (B, T), A is (B, 1); ``mask`` marks the response tokens.
+    ``bound``, (B, T), marks the tokens that KL-Cov penalises, if they were chosen over more rows than these.
     """
     log_ratio = logps - old
     if kind.kind == "clip":
@@ -68,8 +68,8 @@ def surrogate(
         ratio = log_ratio.detach().exp()
         return ratio.clamp(max=1 + kind.high) * advantages * logps, (ratio > 1 + kind.high) & mask
     if kind.kind == "dppo-tv":
-        moved = (logps.exp() - old.exp()).detach()
-        kept = torch.where(advantages > 0, moved <= kind.high, moved >= -kind.low)
+        change = (logps.exp() - old.exp()).detach()
+        kept = torch.where(advantages > 0, change <= kind.high, change >= -kind.low)
         ratio = log_ratio.detach().exp().clamp(max=_LARGEST_RATIO)
         return ratio * advantages * logps * kept, ~kept & mask
     if bound is None:
@@ -93,10 +93,10 @@ def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
 
 
 def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction) -> Tensor:
-    """exp(ln pi_old - ln pi_sampler) of the sampled tokens, cut to its bounds or 0 beyond them, as TRL has it.
+    """exp(ln pi_old - ln pi_sampler) of the sampled tokens, clamped to its bounds or 0 beyond them, as in TRL.
 
-    All are (B, T), but the result is (B, 1) where the whole sequence's ratio counts. A token that vLLM could not score
-    is NaN and has a ratio of 1.
+    All are (B, T), but the result is (B, 1) where the ratio of the whole sequence is used. A token that vLLM could not
+    score has the log-prob NaN and a ratio of 1.
     """
     difference = ((old_logps - sampler_logps) * mask).nan_to_num(nan=0.0)
     if correction.mode in ("sequence_truncate", "sequence_mask"):

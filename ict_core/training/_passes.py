@@ -1,4 +1,4 @@
-"""The passes through the model that a training step needs, padded as TRL does them; cheaper ones are in `fast`."""
+"""The passes through the model that a training step needs, padded as in TRL; cheaper ones are in `fast`."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,10 +17,10 @@ _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
 
 
 class DensePasses:
-    """Padded rows, and TRL's log-probabilities of every response token: what packed passes are tested against.
+    """Passes over padded rows, with TRL's log-probabilities of every response token; the reference for packed ones.
 
-    ``at_once`` are the rows of a pass without a gradient; ``in_order`` says whether micro-batches come in the order of
-    the groups, or as TRL has shuffled them.
+    ``at_once`` is the number of rows in a pass without a gradient. ``in_order`` says whether micro-batches come in the
+    order of the groups, or as TRL has shuffled them.
     """
 
     in_order = False
@@ -29,13 +29,13 @@ class DensePasses:
         self.trainer = trainer
         self.accelerator = trainer.accelerator
         self.at_once = trainer.args.per_device_train_batch_size
-        self.rows_of_groups = rows_of_groups(trainer.num_generations, self.at_once)  # of whole groups, about as many
+        self.rows_of_groups = rows_of_groups(trainer.num_generations, self.at_once)  # of whole groups
 
     def statistics(self, batch: Batch, scores: tuple[str, ...], live: Tensor | None = None) -> TokenStatistics:
-        """Statistics of whole groups under the current policy, before the update the one that made the rollouts.
+        """Statistics of whole groups under the current policy; before the update that is the policy that sampled.
 
         Each rank computes those of some groups, as many at a time as a micro-batch holds, and gets all results.
-        ``live``, (B,), are the sequences that the next call of :meth:`log_probs` is about.
+        ``live``, (B,), marks the sequences that the next call of :meth:`log_probs` is for.
         """
         head = lm_head(plain(self.accelerator, self.trainer.model))
         head = head._replace(weight=head.weight.detach())
@@ -57,12 +57,12 @@ class DensePasses:
 
     @torch.no_grad()
     def states(self, batch: Batch, live: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Final hidden states (N, D), detached, and (B, T) which of them predicts each response token or -1."""
+        """Final hidden states, (N, D), detached, and the index of each response token's state, (B, T), or -1."""
         mask = batch["completion_mask"].bool()
         length = mask.size(1)
         states: list[Tensor] = []
         backbone = self.accelerator.unwrap_model(self.trainer.model).get_decoder()
-        # through the outermost module, which is the one that gathers sharded weights; its head sees one position
+        # calls the outermost module, which gathers sharded weights; its head computes only one position
         hook = backbone.register_forward_hook(
             lambda *call: states.append(call[-1].last_hidden_state[:, -length - 1 : -1])
         )
@@ -76,20 +76,20 @@ class DensePasses:
         return hidden, torch.arange(len(hidden), device=mask.device).view_as(mask).masked_fill(~mask, -1)
 
     def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, penalised: bool) -> Tensor:
-        """(B, T), the response tokens whose log-probabilities a loss over ``kept``, (B, T), is given: all of them.
+        """The response tokens, (B, T), whose log-probabilities a loss over ``kept``, (B, T), receives: all of them.
 
-        ``penalised``: the loss has a part that does not vanish where the advantage is 0.
+        ``penalised``: whether the loss has a term that does not vanish where the advantage is 0.
         """
         return mask
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
-        """ln p of the sampled response tokens, (B, T), with a gradient where ``wanted`` (B, T), and more than there.
+        """ln p of the sampled response tokens, (B, T), with a gradient at least where ``wanted``, (B, T), is true.
 
-        With ``entropy`` the Shannon entropies, nats, too: (2, B, T).
+        With ``entropy`` also the Shannon entropies, nats: (2, B, T).
         """
         trl = self.trainer._get_per_token_logps_and_entropies
-        found = trl(model, *with_prompts(batch), wanted.size(1), compute_entropy=entropy)
-        return torch.stack(found[:2]) if entropy else found[0]
+        outputs = trl(model, *with_prompts(batch), wanted.size(1), compute_entropy=entropy)
+        return torch.stack(outputs[:2]) if entropy else outputs[0]
 
     @torch.no_grad()
     def all_log_probs(self, model: torch.nn.Module, batch: Batch) -> Tensor:
@@ -101,17 +101,17 @@ class DensePasses:
         return torch.cat(parts)
 
     def sampled_log_probs(self, batch: Batch) -> Tensor:
-        """ln p of the response tokens, (B, T), by the policy that sampled; the statistics' differ by rounding."""
+        """ln p of the response tokens, (B, T), under the policy that sampled; the statistics' differ by rounding."""
         return self.all_log_probs(self.trainer.model, batch)
 
 
 def with_prompts(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Prompts with responses and their attention mask, (B, P + T) each."""
+    """Prompts joined with responses, and their attention mask, (B, P + T) each."""
     input_ids = torch.cat([batch["prompt_ids"], batch["completion_ids"]], dim=1)
     return input_ids, torch.cat([batch["prompt_mask"], batch["completion_mask"]], dim=1)
 
 
 def plain(accelerator: Any, model: Any) -> Any:
-    """The causal model without wrappers of ranks and adapters."""
+    """The causal model without the wrappers for ranks and adapters."""
     unwrapped = accelerator.unwrap_model(model)
     return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's

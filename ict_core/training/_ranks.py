@@ -1,4 +1,4 @@
-"""What several ranks know together: the whole rollout batch, their shares of the work, sums over all of them."""
+"""Data and work of several ranks: the whole rollout batch, each rank's share of the work, sums over all ranks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +11,11 @@ from ict_core.training._kept_rollouts import NUMBER
 
 
 def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int) -> dict[str, Tensor]:
-    """The rollouts of all ranks in the order of the ranks, on every rank, as wide as the longest row of all ranks.
+    """The rollouts of all ranks in the order of the ranks, on every rank, padded to the longest row of all ranks.
 
-    TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may lie on two ranks. Of this
-    rank's part are taken ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left, ``completion_ids`` and
-    ``completion_mask`` (B/R, T), padded on the right, ``rewards``, ``advantages`` and, if it is there, ``NUMBER``.
+    TRL gives rank r the rows r B/R to (r + 1) B/R of the generation batch, so a group may be split over two ranks. The
+    entries gathered are ``prompt_ids`` and ``prompt_mask`` (B/R, P), padded on the left; ``completion_ids`` and
+    ``completion_mask`` (B/R, T), padded on the right; and ``rewards``, ``advantages`` and ``NUMBER`` where present.
     """
     padding = {"prompt_ids": pad_id, "prompt_mask": 0, "completion_ids": pad_id, "completion_mask": 0}
     parts = {
@@ -27,21 +27,21 @@ def whole_batch(accelerator: Accelerator, batch: Mapping[str, Any], pad_id: int)
 
 
 def own_rows(accelerator: Accelerator, whole: Tensor, like: Tensor) -> Tensor:
-    """This rank's rows of a tensor over all of them, (B,) or (B, T), cut to the shape of its own part ``like``."""
+    """This rank's rows of a tensor over all ranks, (B,) or (B, T), cut to the shape of the rank's part ``like``."""
     start = accelerator.process_index * len(like)
     rows = whole[start : start + len(like)]
     return rows if rows.ndim == 1 else rows[:, : like.size(1)]
 
 
 def rounds(accelerator: Accelerator, parts: int) -> list[tuple[int, bool]]:
-    """Which of ``parts`` pieces of work this rank does, one a round, the same number of rounds on every rank.
+    """The pieces of work, out of ``parts``, that this rank does: one per round, in equally many rounds on every rank.
 
-    A sharded model's forward pass needs every rank, so a rank without a piece of its own left repeats piece 0, whose
-    result does not count: the second of (piece, whether it counts).
+    Returns (piece, whether its result counts) for each round. A sharded model's forward pass needs every rank, so a
+    rank with no piece left repeats piece 0, whose result does not count.
     """
     ranks, rank = accelerator.num_processes, accelerator.process_index
-    mine = range(rank, -(-parts // ranks) * ranks, ranks)
-    return [(piece, True) if piece < parts else (0, False) for piece in mine]
+    pieces = range(rank, -(-parts // ranks) * ranks, ranks)
+    return [(piece, True) if piece < parts else (0, False) for piece in pieces]
 
 
 def gathered_sums(accelerator: Accelerator, values: list[Tensor]) -> Tensor:

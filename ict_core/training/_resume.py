@@ -1,9 +1,9 @@
-"""Checkpoints of a training under way, outside of its output, so that a killed training goes on at its last one.
+"""Checkpoints of a running training, kept outside its output, so that a killed training resumes from the last one.
 
-transformers writes weights (safetensors), optimiser, scheduler and generators (``torch.save``, which it loads with
-``weights_only=True`` and so without running what a pickle holds; sharded optimisers too, as configs/accelerate has the
-full state dict), its own state as JSON; the training log adds its frames. The manifest comes last: a checkpoint without
-one was not finished.
+transformers writes weights as safetensors and its own state as JSON. It writes optimiser, scheduler and generators by
+``torch.save`` and loads them with ``weights_only=True``, so no pickled code runs. This includes sharded optimisers, as
+configs/accelerate has the full state dict. The training log adds its frames. The manifest is written last: a checkpoint
+without one is unfinished.
 """
 
 import itertools
@@ -33,12 +33,12 @@ from ict_core.training.token_log import TrainingLog
 
 
 def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What determines a training: a checkpoint is resumed where all of it is the same.
+    """Everything that determines a training: a checkpoint is resumed only if all of it is unchanged.
 
     ``selector`` names the selection rule, ``resolved`` is the cell's resolved configuration with method and seed, and
-    ``inputs`` are hashes of what the training reads and what else its manifest says of its start. The CPU is not
-    among it: portable numerics give the same bytes on any, and native ones promise none, so that a training goes on
-    wherever the kinds of GPU are the same.
+    ``inputs`` holds the hashes of what the training reads and the other facts that its manifest states of its start.
+    The CPU is not included: portable numerics give the same bytes on any CPU, and native numerics promise no bytes. So
+    a training resumes wherever the kinds of GPU are the same.
     """
     return {
         "configuration": dict(resolved),
@@ -50,31 +50,31 @@ def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]
 
 
 class _Foreign(UserError):
-    """A checkpoint of another training."""
+    """The error for a checkpoint of another training."""
 
 
 class Checkpoints:
-    """The checkpoints of one training of an :func:`origin`, ``checkpoint-<step>`` each; the folder need not exist.
+    """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
 
-    ``started`` is `time.perf_counter()` when this attempt began.
+    ``origin`` is as :func:`origin` returns it; ``started`` is `time.perf_counter()` when this attempt began.
     """
 
     def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:
         self.folder = folder
-        self._origin = json.loads(json.dumps(origin))  # as it is read again
-        self.started = started  # earlier by what the attempts before took for the steps that were kept
-        self.resumed_at: list[int] = []  # the steps at which this attempt and those before went on
-        self.machines = [machine_of(this_platform(), this_process())]  # of the attempts before, and of this one
+        self._origin = json.loads(json.dumps(origin))  # as it is read back from a file
+        self.started = started  # moved back by the time that earlier attempts took for the steps kept
+        self.resumed_at: list[int] = []  # the steps at which this attempt and earlier ones resumed
+        self.machines = [machine_of(this_platform(), this_process())]  # of earlier attempts and of this one
 
     def resume(self) -> Path | None:
-        """The newest checkpoint that is whole and of this training; newer ones are named and set aside."""
+        """The newest intact checkpoint of this training, or None; newer checkpoints are reported and set aside."""
         for folder in sorted(self.folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=_step, reverse=True):
             try:
                 content = self._read(folder)
             except UserError as error:
                 aside = _set_aside(folder, "foreign" if isinstance(error, _Foreign) else "harmed")
-                told = f"{error}; it is set aside as {aside.name}, and the training goes on from before"
-                print(told, file=sys.stderr, flush=True)
+                message = f"{error}; it is set aside as {aside.name}, and the training goes on from before"
+                print(message, file=sys.stderr, flush=True)
                 continue
             self.started -= content["seconds"]
             self.resumed_at = [*content["resumed_at"], _step(folder)]
@@ -83,16 +83,16 @@ class Checkpoints:
         return None
 
     def remove(self) -> None:
-        """Remove what a finished training needs no more: all but checkpoints of other trainings."""
+        """Remove the checkpoints of a finished training; those of other trainings stay."""
         for path in self.folder.glob("*"):
             if not path.name.startswith("foreign-"):
-                with suppress(OSError):  # the output is whole, whatever is left here
+                with suppress(OSError):  # the output is complete, even if something stays here
                     remove(path)
-        with suppress(OSError):  # foreign ones are left
+        with suppress(OSError):  # not empty if foreign checkpoints stay
             self.folder.rmdir()
 
     def seal(self, folder: Path) -> None:
-        """Write the manifest of a checkpoint that is complete but for it."""
+        """Write the manifest of a checkpoint whose other files are complete."""
         content = {
             "origin": self._origin,
             "files": file_hashes(folder),
@@ -103,14 +103,14 @@ class Checkpoints:
         write_manifest(folder / MANIFEST, content)
 
     def _read(self, folder: Path) -> dict[str, Any]:
-        """The manifest of a checkpoint; a UserError where it cannot be resumed."""
+        """The manifest of a checkpoint; raises a UserError if the checkpoint cannot be resumed."""
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder}: a checkpoint that was not finished")
         content = check_files(folder)
         for file in folder.glob("*.pt"):  # of the optimiser and the scheduler
             try:
                 torch.load(file, map_location="cpu", weights_only=True, mmap=True)
-            except Exception as error:  # torch raises what it likes
+            except Exception as error:  # torch raises errors of many kinds
                 raise UserError(f"{file}: torch cannot read it ({type(error).__name__})") from None
         others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
         if others:
@@ -123,7 +123,7 @@ def _step(folder: Path) -> int:
 
 
 def _set_aside(folder: Path, why: str) -> Path:
-    """Rename a checkpoint, to a free name that transformers does not take for one; the new path."""
+    """Rename a checkpoint to an unused name that transformers does not take for a checkpoint; returns the new path."""
     names = (f"{why}-{number}-{folder.name}" for number in itertools.count(1))
     aside = next(path for name in names if not (path := folder.with_name(name)).exists())
     folder.rename(aside)
@@ -131,7 +131,7 @@ def _set_aside(folder: Path, why: str) -> Path:
 
 
 def train_from(trainer: Any, checkpoints: Checkpoints | None) -> None:
-    """Train a `SelectiveGRPOTrainer` from the last checkpoint, or from the base where there is none.
+    """Train a `SelectiveGRPOTrainer` from the last checkpoint, or from the base model if there is none.
 
     ``checkpoints`` is None on all ranks but the first.
     """
@@ -144,7 +144,7 @@ def train_from(trainer: Any, checkpoints: Checkpoints | None) -> None:
 
 
 class Checkpointing(TrainerCallback):
-    """Completes the checkpoints that transformers writes, and continues the order of the prompts from one.
+    """Completes the checkpoints that transformers writes, and restores the order of the prompts after a resume.
 
     ``checkpoints`` is None on all ranks but the first; the frames of ``log`` are part of a checkpoint.
     """
@@ -155,15 +155,15 @@ class Checkpointing(TrainerCallback):
         self._accelerator = accelerator
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
-        """Draw the orders of the epochs that went before: TRL's sampler has one generator for all of them."""
+        """Draw the orders of the earlier epochs again: TRL's sampler has one generator for all epochs."""
         batches = train_dataloader.batch_sampler
-        sampler = getattr(batches, "batch_sampler", batches).sampler  # inside accelerate's share of a rank
-        steps = sampler.num_samples // sampler.batch_size * args.num_iterations  # of an epoch
+        sampler = getattr(batches, "batch_sampler", batches).sampler  # wrapped by accelerate for a rank's share
+        steps = sampler.num_samples // sampler.batch_size * args.num_iterations  # per epoch
         for _epoch in range(state.global_step // steps):
             torch.randperm(sampler.num_samples, generator=sampler.generator)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        """No checkpoint after the last step: transformers would train one more from it, and the output follows."""
+        """Skip a checkpoint after the last step: transformers would train one more from it, and the output follows."""
         control.should_save = control.should_save and state.global_step < state.max_steps
         return control
 
@@ -173,7 +173,7 @@ class Checkpointing(TrainerCallback):
         if self._checkpoints is not None:
             folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
             (folder / TRAINING_ARGS_NAME).unlink()  # a pickle
-            (folder.parent / "README.md").unlink()  # TRL's model card
+            (folder.parent / "README.md").unlink(missing_ok=True)  # TRL's model card
             self._log.write(folder)
             self._checkpoints.seal(folder)
-        self._log.start()  # a checkpoint is part of no step
+        self._log.start()  # the time for a checkpoint counts for no step

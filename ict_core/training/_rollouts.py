@@ -26,24 +26,24 @@ _REQUESTS_IN_FLIGHT = 64
 
 @contextmanager
 def seeded_generation(dtype: Dtype) -> Iterator[None]:
-    """Inside, a trainer of TRL builds a :class:`SeededGeneration` of that dtype: it has no option for another class."""
-    own = grpo_trainer.VLLMGeneration
+    """A context in which TRL's trainer builds a :class:`SeededGeneration` of that dtype: it has no option for this."""
+    original = grpo_trainer.VLLMGeneration
     grpo_trainer.VLLMGeneration = partial(SeededGeneration, dtype)  # type: ignore[misc, assignment]
     try:
         yield
     finally:
-        grpo_trainer.VLLMGeneration = own  # type: ignore[misc]
+        grpo_trainer.VLLMGeneration = original  # type: ignore[misc]
 
 
 class SeededGeneration(VLLMGeneration):
     """TRL's vLLM, colocated or a server, with a seed for every request and log-probs of fixed prompts on demand.
 
-    TRL sends one seed, or none, for all requests of all steps. After each transfer of weights vLLM is asked for its
-    log-probs of the probe prompts, before it samples anything: a transfer that fails silently (vLLM's CPU backend keeps
-    the old head of a model with tied embeddings) is seen before a token of it is trained on.
+    TRL sends one seed, or none, for all requests of all steps. After each transfer of weights, and before it samples,
+    vLLM is asked for its log-probs of the probe prompts. A transfer that fails silently (vLLM's CPU backend keeps the
+    old head of a model with tied embeddings) is thus detected before any sampled token is trained on.
 
-    The trainer sets ``probe``, fixed prompts as token ids, and ``seed_of``, which has the seed of the rollout with a
-    number in the step's whole batch.
+    The trainer sets ``probe``, fixed prompts as token ids, and ``seed_of``, which maps a rollout's number in the step's
+    whole batch to its seed.
     """
 
     probe: list[list[int]]
@@ -51,20 +51,20 @@ class SeededGeneration(VLLMGeneration):
 
     def __init__(self, dtype: Dtype, **options: Any) -> None:
         self._dtype = dtype
-        self._due = False  # weights came since the last probe
+        self._due = False  # whether weights were transferred since the last probe
         self._probed: list[Tensor] | None = None
         super().__init__(**options)
 
     def take_probe(self) -> list[Tensor] | None:
-        """vLLM's log-probs of each probe prompt's tokens but the first, if weights came since the last call.
+        """vLLM's log-probs of each probe prompt's tokens but the first, if a transfer was probed since the last call.
 
-        None on every rank but the first where vLLM is a server.
+        None otherwise, and on every rank but the first where vLLM is a server.
         """
         probed, self._probed = self._probed, None
         return probed
 
     def sync_weights(self) -> None:
-        """TRL's, but on a CPU, where TRL's needs weights as a GPU's vLLM holds them."""
+        """Transfer the weights as TRL does, except on a CPU: TRL expects them in the form that vLLM has on a GPU."""
         if self.accelerator.device.type == "cpu":
             weights = [(name, weight.detach()) for name, weight in self._iter_named_params()]
             self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
@@ -74,7 +74,7 @@ class SeededGeneration(VLLMGeneration):
         self._due = True
 
     def _init_vllm(self) -> None:
-        """TRL's, but with the study's dtype and what vLLM needs on a CPU, for which TRL has no option."""
+        """Start vLLM as TRL does, but with the study's dtype and settings for a CPU: TRL has no option for either."""
         if self.mode == "server":
             super()._init_vllm()
             if self.accelerator.is_main_process:
@@ -114,12 +114,12 @@ class SeededGeneration(VLLMGeneration):
         self.accelerator.wait_for_everyone()
 
     def _colocated(self, prompts: list[Any], sampling_params: Any, **options: Any) -> list[Any]:
-        """Stands for ``LLM.generate``: this rank's prompts, each with a seed of its own."""
+        """Replaces ``LLM.generate``: samples for this rank's prompts, each with its own seed."""
         if self._due:
             scoring = type(sampling_params)(max_tokens=1, prompt_logprobs=0, detokenize=False)
             outputs = self._engine.generate([{"prompt_token_ids": ids} for ids in self.probe], scoring, use_tqdm=False)
             self._probed = [
-                torch.tensor([next(iter(at.values())).logprob for at in output.prompt_logprobs[1:]])
+                torch.tensor([next(iter(token.values())).logprob for token in output.prompt_logprobs[1:]])
                 for output in outputs
             ]
             self._due = False
@@ -130,15 +130,15 @@ class SeededGeneration(VLLMGeneration):
         return self._engine.generate(prompts, seeded, **options)
 
     def _served(self, prompts: list[list[int]], n: int, generation_kwargs: Any = None, **sampling: Any) -> Any:
-        """Stands for ``VLLMClient.generate``: one request a prompt; its n samples have the seeds s, s + 1, ..."""
+        """Replaces ``VLLMClient.generate``: one request per prompt, whose n samples have the seeds s, s + 1, ..."""
         if self._due:
             scores = self._client.get_sequence_logprobs(self.probe, [1] * len(self.probe), 1)
             self._probed = [torch.tensor(logprobs).squeeze(-1) for logprobs in scores["actual_logprobs"]]
             self._due = False
 
         def ask(number: int) -> dict[str, list[Any]]:
-            own = {**(generation_kwargs or {}), "seed": self.seed_of(number * n)}
-            return self._client.generate(prompts=[prompts[number]], n=n, generation_kwargs=own, **sampling)
+            options = {**(generation_kwargs or {}), "seed": self.seed_of(number * n)}
+            return self._client.generate(prompts=[prompts[number]], n=n, generation_kwargs=options, **sampling)
 
         with ThreadPoolExecutor(_REQUESTS_IN_FLIGHT) as requests:
             answers = list(requests.map(ask, range(len(prompts))))
@@ -146,7 +146,7 @@ class SeededGeneration(VLLMGeneration):
 
 
 class _With:
-    """An engine or a client with a ``generate`` of ours, and all else its own."""
+    """An engine or a client with another ``generate``; all other attributes are its own."""
 
     def __init__(self, inner: Any, generate: Callable[..., Any]) -> None:
         self._inner = inner
@@ -160,20 +160,20 @@ class _With:
 def weight_difference(
     sampler: SeededGeneration, accelerator: Accelerator, model: torch.nn.Module, *, bound: float, step: int
 ) -> float:
-    """The mean difference of vLLM's and the trainer's log-probs of the probe, nats a token, the largest of all ranks.
+    """The mean difference between vLLM's and the trainer's log-probs of the probe, nats a token, largest over ranks.
 
-    Every rank must call it. The bound must lie above the rounding of the sampler's precision, so a transfer that lost
-    or kept a part of the weights is seen, not the difference that one small step makes.
+    Every rank must call it. The bound must be above the rounding of the sampler's precision. So the check detects a
+    transfer that lost weights or left old ones in place, but not the difference that one small step makes.
 
     Raises:
-        UserError: it is beyond the bound, so that rollouts do not come from the trained weights; on every rank.
+        UserError: the difference exceeds the bound, so rollouts do not come from the trained weights; on every rank.
     """
     prompts, probed = sampler.probe, sampler.take_probe()
-    own = [_prompt_log_probs(accelerator, model, prompt) for prompt in prompts]  # a sharded model needs every rank
+    expected = [_prompt_log_probs(accelerator, model, prompt) for prompt in prompts]  # a sharded model needs every rank
     difference = 0.0
     if probed is not None:
-        apart = [(theirs.to(ours.device) - ours).abs() for theirs, ours in zip(probed, own, strict=True)]
-        difference = torch.cat(apart).mean().item()
+        differences = [(a.to(b.device) - b).abs() for a, b in zip(probed, expected, strict=True)]
+        difference = torch.cat(differences).mean().item()
     largest = accelerator.gather(torch.tensor([difference], device=accelerator.device)).max().item()
     if not largest <= bound:  # NaN as well
         raise UserError(
@@ -196,10 +196,10 @@ def _prompt_log_probs(accelerator: Accelerator, model: torch.nn.Module, prompt: 
 def correct_for_sampler(
     accelerator: Accelerator, batch: dict[str, Any], old: Tensor, correction: Correction
 ) -> dict[str, float]:
-    """Add the log-probs ``old`` of the policy that sampled, (B, T), and their ratio to those of vLLM, which did.
+    """Add to a batch the trainer's log-probs ``old`` of the policy that sampled, (B, T), and their ratio to vLLM's.
 
-    For the log, the mean difference of the two over the response tokens that vLLM scored, nats, and the share of these
-    whose ratio was set to zero (masked) or to a bound (truncated).
+    Returns, for the log, the mean absolute difference of the two over the response tokens that vLLM scored, nats, and
+    the share of all response tokens whose ratio was set to zero (masked) or to a bound (truncated).
     """
     mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
     ratio = importance_ratio(old, sampler, mask, correction)
@@ -212,11 +212,11 @@ def correct_for_sampler(
 
 
 def take_a_port() -> None:
-    """Gives a vLLM in this process a port that no training started beside it takes.
+    """Set a port for a vLLM in this process that no other training started at the same time takes.
 
-    Without ``MASTER_PORT`` TRL takes 29500 wherever it is free, and the engine binds it seconds later: of two trainings
-    started together on a machine the second dies. A launcher of several processes states a port of its own.
+    Without ``MASTER_PORT`` TRL takes port 29500 if it is free, and the engine binds it seconds later. So if two
+    trainings start together on a machine, the second one fails. A launcher of several processes sets its own port.
     """
     if "WORLD_SIZE" not in os.environ and "MASTER_PORT" not in os.environ:
-        with socket.create_server(("localhost", 0)) as free:
-            os.environ["MASTER_PORT"] = str(free.getsockname()[1])
+        with socket.create_server(("localhost", 0)) as server:
+            os.environ["MASTER_PORT"] = str(server.getsockname()[1])

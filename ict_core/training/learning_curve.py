@@ -1,4 +1,4 @@
-"""Accuracy on held-out problems while a cell trains: a fixed few, answered by the training's own sampler."""
+"""Accuracy on a few fixed held-out problems while a cell trains, answered by the training's own sampler."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 
 
 class HeldOut(NamedTuple):
-    """The problems of a learning curve, and when they are answered how often."""
+    """The problems of a learning curve, the steps between its points, and the answers to each problem."""
 
     problems: pd.DataFrame  # `records.PROBLEMS`
-    every: int  # optimiser steps
-    samples: int  # answers of each problem
+    every: int  # optimiser steps between two points
+    samples: int  # answers to each problem
 
     @classmethod
     def of(cls, curve: LearningCurve, problems: pd.DataFrame, seed: int) -> "HeldOut":
-        """Drawn from the evaluation problems by the study's data seed, in their order: the same for every cell."""
-        among = problems if curve.benchmarks is None else problems[problems["benchmark"].isin(curve.benchmarks)]
-        drawn = generator(seed, "learning curve").choice(len(among), curve.problems, replace=False)
-        return cls(among.iloc[sorted(drawn)].reset_index(drop=True), curve.every, curve.samples)
+        """Drawn by the study's data seed from the evaluation problems, in their order: the same for every cell."""
+        candidates = problems if curve.benchmarks is None else problems[problems["benchmark"].isin(curve.benchmarks)]
+        drawn = generator(seed, "learning curve").choice(len(candidates), curve.problems, replace=False)
+        return cls(candidates.iloc[sorted(drawn)].reset_index(drop=True), curve.every, curve.samples)
 
 
 class CurvePoints(TrainerCallback):
-    """Answers the problems at step 0 and after every few optimiser steps; `records.LEARNING_CURVE` in the log.
+    """Answers the problems at step 0 and every few optimiser steps, and logs `records.LEARNING_CURVE`.
 
-    The trajectory is that of a training without it: random numbers are its own, and weights and optimiser are not
-    touched. A point belongs to the checkpoint of its step, so that a resumed training neither lacks nor repeats one.
-    Every rank answers a part. ``seed`` is the cell's.
+    It does not change the training: its random numbers are its own, and weights and optimiser are not touched. A point
+    is part of the checkpoint of its step, so a resumed training neither lacks nor repeats one. Every rank answers a
+    part of the problems. ``seed`` is the cell's.
     """
 
     def __init__(self, trainer: "SelectiveGRPOTrainer", held_out: HeldOut, pool: GradingPool, seed: int) -> None:
         self._trainer, self._held_out, self._pool, self._seed = trainer, held_out, pool, seed
         ranks, rank = trainer.accelerator.num_processes, trainer.accelerator.process_index
-        share = -(-len(held_out.problems) // ranks)  # problems of a rank; the last ranks answer the first ones again
+        share = -(-len(held_out.problems) // ranks)  # problems per rank; the last ranks repeat the first problems
         self._own = [n % len(held_out.problems) for n in range(rank * share, (rank + 1) * share)]
         # as many rows at a time as a rollout batch has
         rows = trainer.args.per_device_train_batch_size * trainer.args.gradient_accumulation_steps
@@ -50,7 +50,7 @@ class CurvePoints(TrainerCallback):
         self._prompts: list[list[int]] = trainer.processing_class(text=prompts)["input_ids"]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Called by transformers before the first step, or where a resumed training goes on."""
+        """Called by transformers before the first step of a new or a resumed training."""
         if state.global_step == 0:
             self._answer(0)
 
@@ -61,25 +61,25 @@ class CurvePoints(TrainerCallback):
 
     def _answer(self, step: int) -> None:
         samples, log = self._held_out.samples, self._trainer.training_log
-        asked = [number for number in self._own for _ in range(samples)]
+        numbers = [number for number in self._own for _ in range(samples)]
         ids = self._sampled(step)
         texts = self._trainer.processing_class.batch_decode(ids, skip_special_tokens=True)
-        rows = self._held_out.problems.iloc[asked]
+        rows = self._held_out.problems.iloc[numbers]
         verdicts = self._pool.grade(list(zip(texts, rows["answer"], rows["answer_type"], strict=True)))
-        whole = gather_object([(v.status, len(own)) for v, own in zip(verdicts, ids, strict=True)])
+        gathered = gather_object([(v.status, len(answer)) for v, answer in zip(verdicts, ids, strict=True)])
         answers = self._held_out.problems[["benchmark", "problem"]]
         answers = answers.loc[answers.index.repeat(samples)].reset_index(drop=True)
-        statuses, tokens = zip(*whole[: len(answers)], strict=True)
+        statuses, tokens = zip(*gathered[: len(answers)], strict=True)
         log.held_out(answers.assign(step=step, sample=answers.index % samples, status=statuses, tokens=tokens))
-        log.start()  # it is part of no step
+        log.start()  # its time counts for no step
 
     def _sampled(self, step: int) -> list[list[int]]:
-        """This rank's answers, as token ids, by TRL's sampling of rollouts."""
+        """This rank's answers as token ids, sampled as TRL samples rollouts."""
         trainer, samples, rank = self._trainer, self._held_out.samples, self._trainer.accelerator.process_index
         ids: list[list[int]] = []
         device = trainer.accelerator.device
         vllm: Any = trainer.vllm_generation if trainer.use_vllm else None
-        of_rollouts = vllm and vllm.seed_of
+        rollout_seed = vllm and vllm.seed_of
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             for first in range(0, len(self._own), self._at_once):
                 seed = derive_seed(self._seed, "learning curve", step, first)
@@ -90,5 +90,5 @@ class CurvePoints(TrainerCallback):
                 rows = [self._prompts[problem] for problem in part for _ in range(samples)]
                 ids += trainer._generate_single_turn(rows, None, {}, samples)[0]
         if vllm:
-            vllm.seed_of = of_rollouts
+            vllm.seed_of = rollout_seed
         return ids

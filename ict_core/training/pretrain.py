@@ -55,14 +55,14 @@ def pretrain(
 ) -> list[float]:
     """Train a base model on generated documents and save it with tokenizer, generation config and manifest.
 
-    ``rule.steps`` steps of ``rule.batch_sequences`` documents, loss on the solutions only, Muon for the matrices and
-    AdamW for the rest, linear warm-up over 2 % and cosine decay to 10 % of the learning rates. No prompt of
-    ``held_out`` occurs in the text; ``resolved`` is for the manifest; the folder ``out`` appears whole or not at all.
-    Returns the loss of every step, nats a token.
+    Trains ``rule.steps`` steps of ``rule.batch_sequences`` documents, with the loss on the solutions only, Muon for the
+    matrices and AdamW for the rest. Learning rates warm up linearly over 2 % of the steps, then decay by a cosine to
+    10 %. No prompt of ``held_out`` occurs in the text. ``resolved`` is for the manifest. The folder ``out`` appears
+    complete or not at all. Returns the loss of every step, nats a token.
     """
     started, tokens = time.perf_counter(), 0
     reuse_freed_memory()
-    torch.set_num_threads(1)  # another number of threads gives other bytes
+    torch.set_num_threads(1)  # another number of threads changes the bytes
     tokenizer = train_tokenizer(architecture.vocab_size)
     model = build_model(architecture, tokenizer, rule.seed)
     optimizers = _optimizers(model, rule)
@@ -145,9 +145,9 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class Muon(torch.optim.Optimizer):
     """Muon (Jordan et al. 2024) with Nesterov momentum, in float32, for two-dimensional parameters.
 
-    Updates of momentum are orthogonalised by Newton-Schulz iterations. ``torch.optim.Muon`` iterates in bfloat16, which
-    CPUs without native support emulate: its step took 104 ms where the forward and backward pass of the small mini
-    model took 122 ms. This one takes all matrices of a shape in one batched product.
+    Momentum updates are orthogonalised by Newton-Schulz iterations. ``torch.optim.Muon`` iterates in bfloat16, which
+    CPUs without native support emulate: its step took 104 ms, and the forward and backward pass of the small mini
+    model 122 ms. This class handles all matrices of one shape in one batched product.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.95) -> None:
@@ -163,8 +163,8 @@ class Muon(torch.optim.Optimizer):
                 if parameter.grad is not None:
                     by_shape[parameter.shape].append(parameter)
             for shape, parameters in by_shape.items():
-                state = self.state[parameters[0]]  # of all matrices of the shape
-                gradients = torch.stack([p.grad for p in parameters])  # type: ignore[misc]  # those without are left out
+                state = self.state[parameters[0]]  # one for all matrices of the shape
+                gradients = torch.stack([p.grad for p in parameters])  # type: ignore[misc]  # each has a gradient
                 buffer = state.setdefault("momentum_buffer", torch.zeros_like(gradients))
                 buffer.lerp_(gradients, 1 - group["momentum"])
                 updates = orthogonalise(gradients.lerp_(buffer, group["momentum"]))
@@ -175,10 +175,10 @@ class Muon(torch.optim.Optimizer):
 class SolutionLoss:
     """``model(input_ids, labels=labels).loss`` of a Qwen2 model in fewer and smaller operations.
 
-    The same up to rounding, of which the order of operations decides: another order makes other weights. The last
-    layer's MLP, the last norm, the head and the softmax see only the states that predict a label. Weights on one input
-    are joined, with RMSNorm's weight multiplied in. The rotary embedding is one complex product, for which the two
-    halves of a query or key are interleaved. Rows have up to ``longest`` tokens.
+    The loss is equal up to rounding. Rounding depends on the order of operations: another order gives other trained
+    weights. The last layer's MLP, the last norm, the head and the softmax see only the states that predict a label.
+    Weights on the same input are joined, with RMSNorm's weight multiplied in. The rotary embedding is one complex
+    product, for which the two halves of a query or key are interleaved. Rows have up to ``longest`` tokens.
     """
 
     def __init__(self, model: Qwen2ForCausalLM, longest: int) -> None:
@@ -190,23 +190,23 @@ class SolutionLoss:
     def __call__(self, input_ids: Tensor, labels: Tensor) -> Tensor:
         """Mean negative log-likelihood of the labels, nats a token.
 
-        Both are (B, T), padded on the right; a label is of its own position, -100 where there is none.
+        Ids and labels are (B, T), padded on the right. A label is at its own position, and -100 means no label.
         """
         decoder = self._model.model
         *layers, last = decoder.layers
         x = embedding(input_ids.flatten(), decoder.embed_tokens.weight)
         for layer in layers:
-            seen = self._seen(layer, x, input_ids.shape)
-            x = _with_mlp(layer, torch.addmm(x, seen, layer.self_attn.o_proj.weight.T))
-        wanted = labels.roll(-1, 1)
-        wanted[:, -1] = _IGNORED
-        at = (wanted != _IGNORED).flatten().nonzero().squeeze(1)
-        seen = self._seen(last, x, input_ids.shape)[at]
-        x = _with_mlp(last, torch.addmm(x[at], seen, last.self_attn.o_proj.weight.T))
-        return cross_entropy(_projected(x, decoder.norm, self._model.lm_head.weight), wanted.flatten()[at])
+            attended = self._seen(layer, x, input_ids.shape)
+            x = _with_mlp(layer, torch.addmm(x, attended, layer.self_attn.o_proj.weight.T))
+        targets = labels.roll(-1, 1)
+        targets[:, -1] = _IGNORED
+        positions = (targets != _IGNORED).flatten().nonzero().squeeze(1)
+        attended = self._seen(last, x, input_ids.shape)[positions]
+        x = _with_mlp(last, torch.addmm(x[positions], attended, last.self_attn.o_proj.weight.T))
+        return cross_entropy(_projected(x, decoder.norm, self._model.lm_head.weight), targets.flatten()[positions])
 
     def _seen(self, layer: Any, x: Tensor, shape: torch.Size) -> Tensor:
-        """What the attention of a layer hands to its output projection, (B T, heads * head size)."""
+        """A layer's attention output before the output projection, (B T, heads * head size)."""
         attention = layer.self_attn
         width = attention.head_dim
         parts = attention.q_proj, attention.k_proj, attention.v_proj
@@ -214,17 +214,17 @@ class SolutionLoss:
         weight, bias = _joined([p.weight for p in parts], width), _joined([p.bias for p in parts], width)
         qkv = _projected(x, layer.input_layernorm, weight, bias).view(*shape, -1, width)
         qk, v = qkv.split([heads + kv_heads, kv_heads], 2)
-        turned = torch.view_as_complex(qk.unflatten(-1, (-1, 2))) * self._rotation[: shape[1]]
-        q, k = torch.view_as_real(turned).flatten(-2).transpose(1, 2).split([heads, kv_heads], 1)
+        rotated = torch.view_as_complex(qk.unflatten(-1, (-1, 2))) * self._rotation[: shape[1]]
+        q, k = torch.view_as_real(rotated).flatten(-2).transpose(1, 2).split([heads, kv_heads], 1)
         grouped = heads != kv_heads
-        seen = scaled_dot_product_attention(q, k, v.transpose(1, 2), is_causal=True, enable_gqa=grouped)
-        return seen.transpose(1, 2).reshape(len(x), -1)
+        attended = scaled_dot_product_attention(q, k, v.transpose(1, 2), is_causal=True, enable_gqa=grouped)
+        return attended.transpose(1, 2).reshape(len(x), -1)
 
 
 def _joined(parts: list[Tensor], width: int) -> Tensor:
-    """Rows of queries, keys and values; those of the first two with the halves of each head interleaved."""
-    turning = torch.cat(parts[:2]).unflatten(0, (-1, 2, width // 2))
-    return torch.cat([turning.transpose(1, 2).flatten(0, 2), parts[2]])
+    """The rows of queries, keys and values; for queries and keys, the halves of each head are interleaved."""
+    rotary = torch.cat(parts[:2]).unflatten(0, (-1, 2, width // 2))
+    return torch.cat([rotary.transpose(1, 2).flatten(0, 2), parts[2]])
 
 
 def _with_mlp(layer: Any, x: Tensor) -> Tensor:
@@ -242,7 +242,7 @@ def _projected(x: Tensor, norm: Any, weight: Tensor, bias: Tensor | None = None)
 
 
 class _Direction(torch.autograd.Function):
-    """x / sqrt(|x|^2 + floor^2) of each row: RMSNorm but for its weight and the root of the width."""
+    """x / sqrt(|x|^2 + floor^2) of each row: RMSNorm without its weight and the root of the width."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, floor: Tensor) -> Tensor:

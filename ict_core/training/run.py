@@ -1,6 +1,6 @@
 """One training run: from a base checkpoint and problems to a model, its log and its manifest.
 
-Its recipe, as TRL's configuration, is the one that all methods share.
+All methods share its recipe, which is expressed as TRL's configuration.
 """
 
 import contextlib
@@ -54,14 +54,14 @@ class Tracking(NamedTuple):
     """Where a run is reported to."""
 
     trackers: tuple[str, ...]  # TRL's `report_to`
-    folder: Path  # of the files that they write
+    folder: Path  # for the files that they write
     project: str  # the study
     run: str  # the cell
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What one training is made of."""
+    """The inputs of one training."""
 
     base: Path  # the base checkpoint
     problems: pd.DataFrame  # `records.PROBLEMS`, the training problems
@@ -69,25 +69,25 @@ class TrainingRun:
     training: Training  # the shared recipe, with the micro-batches of that hardware
     method: Method
     seed: int  # the cell's
-    known_forks: bool = False  # whether these are the mini world's problems, whose true steps are known
+    known_forks: bool = False  # whether the problems are the mini world's, whose true steps are known
     tracking: Tracking | None = None  # where the run is reported to; None: nowhere
     held_out: HeldOut | None = None  # the problems of the learning curve; None: there is none
-    keep_rollouts: bool = False  # all of them
+    keep_rollouts: bool = False  # whether all rollouts are kept
 
 
 @numerics.products()
 def train_run(
     run: TrainingRun, grading: dict[str, Any], resolved: dict[str, Any], out: Path, stop_after: int | None = None
 ) -> None:
-    """Train one cell and write ``out``, which appears whole or not at all.
+    """Train one cell and write ``out``, which appears complete or not at all.
 
-    Meanwhile checkpoints lie in a folder beside it, ``<out>.checkpoints``, and a training goes on at the last of them.
-    Under a launcher (accelerate, torchrun) every rank calls this and the first one writes: ``model/``, the files of
-    `TrainFiles`, ``manifest.json``. ``grading`` are keywords of ``GradingPool``, ``resolved`` is the cell's resolved
-    configuration. It ends after ``stop_after`` optimiser steps, those of the whole training.
+    While it trains, checkpoints are in a folder beside it, ``<out>.checkpoints``; a training resumes from the last one.
+    Under a launcher (accelerate, torchrun) every rank calls this function, and the first rank writes ``model/``, the
+    files of `TrainFiles` and ``manifest.json``. ``grading`` holds keywords of ``GradingPool``; ``resolved`` is the
+    cell's resolved configuration. Training stops at optimiser step ``stop_after`` of the full training, if given.
 
     Raises:
-        UserError: no prompt is short enough, the ranks cannot share the rollouts, or vLLM does not have the weights.
+        UserError: too few prompts are short enough, the ranks cannot share the rollouts, or vLLM lacks the weights.
     """
     started = time.perf_counter()
     reuse_freed_memory()
@@ -128,38 +128,38 @@ def train_run(
             "stage": "train",
             "prompts_too_long": len(problems) - len(short),
             "resumed_at": checkpoints.resumed_at,
-            "earlier_machines": checkpoints.machines[:-1],  # one for each step at which the training went on
-            # TRL's defaults change between releases, so each value counts, but for the paths
+            "earlier_machines": checkpoints.machines[:-1],  # one for each step at which the training resumed
+            # TRL's defaults change between releases, so all values are recorded, except paths
             "trl": {k: v for k, v in trainer.args.to_dict().items() if k not in ("output_dir", "logging_dir")},
             "engine_settings": rollout_engine(trainer),
             "model_sha256": hash_weights(trained_model(partial)),
         }
-        whole = manifest(resolved) | facts
+        content = manifest(resolved) | facts
         licensed = {**resolved["model"], "licence": getattr(run.model, "licence", None)}
-        write_text(trained_model(partial) / "README.md", model_card({**resolved, "model": licensed}, whole))
-        write_manifest(partial / MANIFEST, whole | {"files": file_hashes(partial)})
+        write_text(trained_model(partial) / "README.md", model_card({**resolved, "model": licensed}, content))
+        write_manifest(partial / MANIFEST, content | {"files": file_hashes(partial)})
     checkpoints.remove()
 
 
 def _short(base: Path, problems: pd.DataFrame, training: Training) -> pd.DataFrame:
-    """The problems whose prompts have at most ``max_prompt_tokens``, enough for a step."""
-    limit, least = training.max_prompt_tokens, training.prompts_per_step
+    """The problems whose prompts have at most ``max_prompt_tokens``; a UserError if too few for a step."""
+    limit, minimum = training.max_prompt_tokens, training.prompts_per_step
     if limit is None:
         return problems
     ids = read_tokenizer(base)(problems["prompt"].tolist())["input_ids"]
     short = problems[[len(prompt) <= limit for prompt in ids]]
-    if len(ids) < least:
-        raise UserError(f"{len(ids)} training problems are too few; allowed: at least {least}, those of a step")
-    if len(short) < least:
-        allowed = f"at least {sorted(map(len, ids))[least - 1]}, so that {least} prompts are left for a step"
+    if len(ids) < minimum:
+        raise UserError(f"{len(ids)} training problems are too few; allowed: at least {minimum}, those of a step")
+    if len(short) < minimum:
+        allowed = f"at least {sorted(map(len, ids))[minimum - 1]}, so that {minimum} prompts are left for a step"
         raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: {allowed}")
     return short
 
 
 def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["SelectiveGRPOTrainer", TrainingLog]:
-    """The trainer of a cell, whose prompts stand in the model's template already, and the log that it fills.
+    """The trainer of a cell and the log that it fills; the prompts already have the model's template.
 
-    TRL's trainer is imported here, with vLLM if that is installed and not left out (`process.loading`).
+    TRL's trainer is imported here, with vLLM if that is installed and not left out (`process.startup.loading`).
     """
     if run.training.rollouts is not None:
         vllm_environment.set_environment()
@@ -189,7 +189,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
 
         adapters = LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
     chance, hardware = method.random_reward, run.model.hardware
-    longest = 0  # tokens of a prompt, which vLLM alone is told
+    longest = 0  # tokens of the longest prompt, which only vLLM needs
     if training.rollouts is not None:
         prompts = run.problems["prompt"].tolist()
         prompts += [] if run.held_out is None else run.held_out.problems["prompt"].tolist()
@@ -230,26 +230,26 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
 
 
 class ShownProgress(TrainerCallback):
-    """A :class:`Progress` of the optimiser steps, with a mean that TRL logs of each, on the first rank."""
+    """Shows a :class:`Progress` of the optimiser steps on the first rank, with a mean that TRL logs for each step."""
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
         self._progress: Progress | None = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Called by transformers once it knows where a resumed training goes on."""
+        """Called by transformers once it knows the step at which a training resumes."""
         if state.is_world_process_zero:
             self._progress = Progress("step", state.max_steps)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Called by transformers after each step, with TRL's means over it, and once more at the end without."""
+        """Called by transformers after each step, with TRL's means over it, and once more at the end without them."""
         if self._progress is not None and self._shown in logs:
             mean = logs[self._shown]  # None where no answer could be graded
             self._progress.update(state.global_step, **{self._shown: float("nan") if mean is None else mean})
 
 
 class StopAfter(TrainerCallback):
-    """Ends a training after so many optimiser steps; schedule, order and log of these are those of the whole one."""
+    """Ends a training after some optimiser steps; their schedule, order and log are those of the full training."""
 
     def __init__(self, steps: int) -> None:
         self._steps = steps
@@ -267,21 +267,21 @@ def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:
         trainer.save_model(str(out))
         (out / TRAINING_ARGS_NAME).unlink(missing_ok=True)  # a pickle, which the first rank wrote
         return
-    whole = out / "float32"
-    trainer.save_model(str(whole))  # of adapters, these alone
+    saved = out / "float32"
+    trainer.save_model(str(saved))  # with adapters, only the adapters
     if not trainer.accelerator.is_main_process:
         return
     if merged:
         model = trainer.accelerator.unwrap_model(trainer.model).merge_and_unload().to(getattr(torch, dtype))
     else:
-        model = read_model(whole, dtype)
+        model = read_model(saved, dtype)
     model.save_pretrained(out)
-    read_tokenizer(whole).save_pretrained(out)
-    shutil.rmtree(whole)
+    read_tokenizer(saved).save_pretrained(out)
+    shutil.rmtree(saved)
 
 
 def rollout_engine(trainer: "SelectiveGRPOTrainer") -> dict[str, Any] | None:
-    """All settings of a vLLM that samples beside the trainer; None without (a server's are the server's)."""
+    """All settings of a colocated vLLM; None without one (a server's settings are not known here)."""
     if not trainer.use_vllm or trainer.vllm_mode != "colocate":
         return None
     return {"engine": settings_as_json(trainer.vllm_generation.llm.llm_engine.vllm_config)}
@@ -297,14 +297,14 @@ def grpo_config(
     max_prompt_tokens: int = 0,
     tracking: Tracking | None = None,
 ) -> GRPOConfig:
-    """TRL's configuration of a run; no method appears in it.
+    """TRL's configuration of a run; it does not depend on the method.
 
     Group-normalised advantages (ddof 1, eps 1e-4), no advantage or length re-weighting, sampling from the full
     distribution (top-p 1, no top-k).
 
-    From the cell's ``seed`` the order of the prompts is derived; ``scratch`` receives checkpoints and whatever else TRL
-    writes; of the rollouts each of ``processes`` ranks takes an equal part; ``max_prompt_tokens``, of the longest
-    prompt, is needed where vLLM makes the rollouts.
+    The order of the prompts is derived from the cell's ``seed``. ``scratch`` receives checkpoints and everything else
+    that TRL writes. Each of ``processes`` ranks takes an equal part of the rollouts. ``max_prompt_tokens``, the length
+    of the longest prompt, is needed where vLLM makes the rollouts.
     """
     return GRPOConfig(
         output_dir=str(scratch),
@@ -331,7 +331,7 @@ def grpo_config(
         scale_rewards="group",
         num_iterations=training.updates,
         beta=training.kl_coef,
-        use_bias_correction_kl=False,  # k3 as it stands in the objective
+        use_bias_correction_kl=False,  # plain k3, as in the objective
         epsilon=training.clip_low,
         epsilon_high=training.clip_high,
         mask_truncated_completions=False,
@@ -348,9 +348,9 @@ def grpo_config(
 
 
 def _tracked(tracking: Tracking | None) -> dict[str, Any]:
-    """What TRL is told of the trackers; what they themselves read is put into the environment.
+    """TRL's arguments for the trackers; the variables that the trackers read themselves are set in the environment.
 
-    Where to log in is none of this: wandb and trackio have variables and files of their own for it.
+    Logins are not handled here: wandb and trackio have their own variables and files for them.
     """
     if tracking is None:
         return {"report_to": "none"}
@@ -362,7 +362,7 @@ def _tracked(tracking: Tracking | None) -> dict[str, Any]:
 
 
 def _vllm(rollouts: Rollouts | None, max_length: int) -> dict[str, Any]:
-    """What TRL is told of vLLM; nothing where transformers makes the rollouts."""
+    """TRL's arguments for vLLM; none where transformers makes the rollouts."""
     if rollouts is None:
         return {}
     place: dict[str, Any] = {"vllm_server_base_url": rollouts.server}

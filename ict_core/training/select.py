@@ -1,7 +1,8 @@
-"""Which tokens a rule trains, for a training loop of one's own."""
+"""Selects the tokens that a rule trains, for a user's own training loop."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -17,7 +18,7 @@ from ict_core.training.choice import Choice
 
 
 class Selected(NamedTuple):
-    """What a rule says of a rollout batch: the loss is ``-(gain * weights).sum(1) / denominator``, its mean over rows.
+    """A rule's result for a rollout batch; the loss is ``-(gain * weights).sum(1) / denominator``, averaged over rows.
 
     ``gain`` is each token's part of the objective, such as the clipped ratio times the advantage.
     """
@@ -46,13 +47,13 @@ def select(
             on the right, their masks ``prompt_mask`` and ``completion_mask``, and ``advantages`` (B,).
         selection: what ``Choice.of`` takes: a name ("grpo"), a YAML file, a rule; ``Choice.of("ict-10", 10)``.
         group_size: rollouts of one prompt, G; groups are consecutive rows.
-        temperature: that they were sampled at.
-        seed: of a rule's random draws; give another one each step.
+        temperature: the sampling temperature of the rollouts.
+        seed: the seed of a rule's random draws; pass another one in each step.
         step: the optimiser step, for a selection with a warm-up.
 
     Raises:
-        UserError: the selection is unknown, or more than one weight a token, or has a warm-up and there is no step, or
-            the model's head has a bias.
+        UserError: the selection is unknown, has more than one weight per token or an advantage of its own, or has a
+            warm-up and ``step`` is missing; or the model's head has a bias.
         ValueError: B is not a multiple of G, a tensor has another shape, the temperature is not above 0, or the model's
             probabilities are not numbers.
     """
@@ -69,13 +70,13 @@ def select(
         )
     if step is None and choice.warmup_steps:
         raise UserError(f"select: step is missing, as the first {choice.warmup_steps} steps train every token")
-    choice.check(updates=1)
+    replace(choice, decisions=None).check(updates=1)  # the true steps of these rollouts are not known here
     _check_rollouts(batch, group_size, temperature)
     mask, length = batch["completion_mask"].bool(), batch["completion_ids"].size(1)
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):
-        ids, seen = (part[rows] for part in with_prompts(batch))
-        states = model.get_decoder()(input_ids=ids, attention_mask=seen, use_cache=False).last_hidden_state
+        ids, attention = (part[rows] for part in with_prompts(batch))
+        states = model.get_decoder()(input_ids=ids, attention_mask=attention, use_cache=False).last_hidden_state
         states = states[:, -length - 1 : -1].flatten(0, 1)
         where = torch.arange(len(states), device=mask.device).view(-1, length).masked_fill(~mask[rows], -1)
         options: dict[str, Any] = {"group_size": group_size, "temperature": temperature, "scores": choice.scores}
@@ -90,7 +91,7 @@ def select(
 
 
 def _check_rollouts(batch: Mapping[str, Tensor], group_size: int, temperature: float) -> None:
-    """A ValueError unless the tensors of a batch fit one another, the groups and the temperature."""
+    """Raise a ValueError if the batch's shapes do not fit each other or the groups, or the temperature is invalid."""
     (rows, prompt), (_, length) = batch["prompt_ids"].shape, batch["completion_ids"].shape
     if not 0 < temperature < math.inf:
         raise ValueError(f"select: temperature {temperature}; allowed: a number above 0")
@@ -100,7 +101,7 @@ def _check_rollouts(batch: Mapping[str, Tensor], group_size: int, temperature: f
         raise ValueError(
             f"select: prompts of {prompt} and completions of {length} tokens; allowed: at least one of each"
         )
-    wanted = {"prompt_mask": (rows, prompt), "completion_ids": (rows, length), "completion_mask": (rows, length)}
-    for name, shape in {**wanted, "advantages": (rows,)}.items():
+    shapes = {"prompt_mask": (rows, prompt), "completion_ids": (rows, length), "completion_mask": (rows, length)}
+    for name, shape in {**shapes, "advantages": (rows,)}.items():
         if batch[name].shape != shape:
             raise ValueError(f"select: {name} of shape {tuple(batch[name].shape)}; allowed: {shape}")

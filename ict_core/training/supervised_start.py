@@ -1,6 +1,6 @@
-"""A short training on worked solutions, by TRL's SFTTrainer: a base model for checkpoints that can hardly answer.
+"""Supervised training on worked solutions (TRL's SFTTrainer): makes a base model of a checkpoint that hardly answers.
 
-Where next to no rollout of a group is right, no advantage differs from 0 and GRPO has nothing to learn from.
+Where almost no rollout of a group is correct, advantages are 0 and GRPO has nothing to learn from.
 """
 
 import math
@@ -28,8 +28,8 @@ from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.training.run import ShownProgress, save_weights
 
 _TOGETHER = 4  # sequences in one pass: a batch of 16 at once takes 18 GB with a vocabulary of 49,152
-_WARMUP = 10  # parts of the steps, of which the first warms the learning rate up
-_GENERATION = "generation_config.json"  # which has the stop ids
+_WARMUP = 10  # the learning rate warms up over one of so many equal parts of the steps
+_GENERATION = "generation_config.json"  # has the stop ids
 
 
 @numerics.products()
@@ -44,8 +44,8 @@ def start_from_solutions(
 ) -> list[float]:
     """Train a checkpoint on worked solutions and save it in ``dtype``, with a manifest of its ``resolved`` config.
 
-    ``solved`` are ``records.SOLUTIONS`` with prompts in the model's template; ``rule`` says how many rows are drawn.
-    Precision and threads are those of the recipe ``training``. The folder ``out`` appears whole or not at all.
+    ``solved`` is ``records.SOLUTIONS`` with prompts in the model's template; ``rule`` gives the number of rows drawn.
+    Precision and threads come from the recipe ``training``. The folder ``out`` appears complete or not at all.
     Returns the loss of every step, nats a token.
     """
     started = time.perf_counter()
@@ -54,7 +54,7 @@ def start_from_solutions(
     transformers.set_seed(derive_seed(rule.seed, "supervised start"))
     tokenizer = read_tokenizer(checkpoint)
     chosen = generator(rule.seed, "supervised start", "problems").choice(len(solved), rule.problems, replace=False)
-    texts = solved.iloc[chosen][["prompt", "completion"]]  # to which TRL adds the token that ends an answer
+    texts = solved.iloc[chosen][["prompt", "completion"]]  # TRL adds the token that ends an answer
     with appearing(out) as partial:
         scratch = partial / "scratch"
         arguments = start_config(rule, training, scratch)
@@ -66,7 +66,7 @@ def start_from_solutions(
         trainer.train()
         save_weights(trainer, dtype, partial)
         shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copy2(checkpoint / _GENERATION, partial / _GENERATION)  # TRL aligns the model's own with the tokenizer
+        shutil.copy2(checkpoint / _GENERATION, partial / _GENERATION)  # TRL has aligned the saved one to the tokenizer
         facts = {
             "stage": "supervised_start",
             "fetched_sha256": hash_weights(checkpoint),
@@ -80,7 +80,7 @@ def start_from_solutions(
 
 def start_config(rule: SupervisedStart, training: Training, scratch: Path) -> SFTConfig:
     """TRL's configuration of a supervised start: one pass over the problems, loss on the solutions alone."""
-    steps, together = rule.problems // rule.batch_sequences, math.gcd(rule.batch_sequences, _TOGETHER)
+    steps, micro_batch = rule.problems // rule.batch_sequences, math.gcd(rule.batch_sequences, _TOGETHER)
     return SFTConfig(
         output_dir=str(scratch),
         seed=derive_seed(rule.seed, "supervised start", "order"),
@@ -94,8 +94,8 @@ def start_config(rule: SupervisedStart, training: Training, scratch: Path) -> SF
         dataloader_pin_memory=False,
         include_num_input_tokens_seen="non_padding",
         max_steps=steps,
-        per_device_train_batch_size=together,
-        gradient_accumulation_steps=rule.batch_sequences // together,
+        per_device_train_batch_size=micro_batch,
+        gradient_accumulation_steps=rule.batch_sequences // micro_batch,
         train_sampling_strategy="group_by_length",  # so that little is padded
         max_length=None,
         completion_only_loss=True,

@@ -1,4 +1,4 @@
-"""What a training run tells about itself: one record a step, and a sample of its tokens' statistics."""
+"""The log of a training run: one record per step, and a sample of its tokens' statistics."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ class TrainingLog:
     """Collects ``records.LOG``, ``records.TIMING`` and ``records.TOKENS``.
 
     Every ``sample_every`` steps (None: never) the token statistics of ``sample_groups`` groups are sampled. ``forks``
-    says of a response's token ids whether each is a known decision point; None where the problems have none.
+    maps a response's token ids to whether each is a known decision point; None where the problems have none.
     ``kept`` receives all rollouts; None: they are not kept.
     """
 
@@ -62,9 +62,9 @@ class TrainingLog:
     ) -> None:
         """Open the record of a step with its rollout batch.
 
-        That has ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,). The statistics
-        are under the policy that made it, in a step that is sampled with every group score; ``selecting`` says whether
-        a rule made ``weights``, (B, T), bool or float; ``truncated``, (B,) bool, are responses that ran into the token
+        It has ``completion_ids`` and ``completion_mask`` (B, T), ``rewards`` and ``advantages`` (B,). ``tokens`` has
+        statistics under the policy that sampled, with every group score in a sampled step. ``selecting`` says whether
+        a rule made ``weights``, (B, T), bool or float. ``truncated``, (B,) bool, marks responses that reached the token
         limit.
         """
         kept = weights > 0
@@ -85,7 +85,7 @@ class TrainingLog:
                 "h2": _mean(tokens.h2[mask]),
                 **self._weighed(weights),
                 "tokens": int(mask.sum()),
-                **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM's
+                **dict.fromkeys(("probe_difference", "sampler_difference", "corrected_share"), np.nan),  # vLLM only
             }
         )
         if self.sampled(step):
@@ -98,18 +98,18 @@ class TrainingLog:
         self._held_out.append(answers)
 
     def _weighed(self, weights: Tensor) -> dict[str, float]:
-        """What there is to say of an update's weights, (B, T), on the last rollout batch."""
+        """The columns about an update's weights, (B, T), on the last rollout batch."""
         tokens, mask = self._rollout
-        of = {"h1_kept": tokens.h1, "h2_kept": tokens.h2}
+        columns = {"h1_kept": tokens.h1, "h2_kept": tokens.h2}
         share = {"kept_share": effective_share(weights, mask)}
-        return share | {name: _weighted_mean(values, weights) for name, values in of.items()}
+        return share | {name: _weighted_mean(values, weights) for name, values in columns.items()}
 
     def add(self, **columns: float) -> None:
         """Set columns of the open record."""
         self._steps[-1] |= columns
 
     def repeat(self, weights: Tensor) -> None:
-        """Open the record of one more update on the last rollout batch, by its ``weights``; it samples no token."""
+        """Open the record of one more update, with ``weights``, on the last rollout batch; it samples no tokens."""
         last = self._steps[-1]
         self._steps.append({**last, "step": last["step"] + 1, "tokens": 0, **self._weighed(weights)})
         self._timing.append({"step": last["step"] + 1, "rollout_s": 0.0, "statistics_s": 0.0})
@@ -128,16 +128,16 @@ class TrainingLog:
         return [torch.stack(losses), torch.cat(divergences), torch.cat(clipped)]
 
     def after_update(self, tokens: TokenStatistics, mask: Tensor, seconds: float) -> None:
-        """Record the statistics of the last sample's rollouts under the updated policy, and what they took."""
-        at = mask[: self.sample_rows].cpu().nonzero(as_tuple=True)
-        after = {f"{name}_after": _at(tokens[name], at) for name in POLICY_STATISTICS}
+        """Record the statistics of the last sample's rollouts under the updated policy, and the time they took."""
+        cells = mask[: self.sample_rows].cpu().nonzero(as_tuple=True)
+        after = {f"{name}_after": _at(tokens[name], cells) for name in POLICY_STATISTICS}
         self._samples[-1] = self._samples[-1].assign(**after)
         self._timing[-1]["statistics_s"] += seconds
 
     def finish_step(self, sums: Tensor) -> None:
-        """Close the record; ``sums`` are, (3, 2), sum and number of each of :meth:`updates` over all ranks.
+        """Close the record; ``sums``, (3, 2), has sum and number of each entry of :meth:`updates` over all ranks.
 
-        Columns that transformers tells in its own log alone are added where it does.
+        Columns that only transformers' own log states are added when transformers logs.
         """
         loss, kl, clip_share = (sums[:, 0] / sums[:, 1]).tolist()
         self.add(loss=loss, kl=kl, clip_share=clip_share, grad_norm=np.nan, learning_rate=np.nan)
@@ -148,10 +148,10 @@ class TrainingLog:
         self._updates = []
 
     def means(self, columns: Mapping[str, str], steps: int) -> dict[str, float]:
-        """Means of some columns over the last steps, under the names that they are given; none where all are NaN."""
+        """Means of some columns over the last steps, under the names in ``columns``; without those that are all NaN."""
         last = self._steps[-steps:] if steps else []
         values = {name: [row[column] for row in last if not np.isnan(row[column])] for column, name in columns.items()}
-        return {name: float(np.mean(own)) for name, own in values.items() if own}
+        return {name: float(np.mean(numbers)) for name, numbers in values.items() if numbers}
 
     def start(self) -> None:
         """Mark the start of the next step's wall time."""
@@ -182,7 +182,7 @@ class TrainingLog:
             self._kept.link_into(files.rollouts)
 
     def read(self, folder: Path) -> None:
-        """Take up what :meth:`write` wrote after a whole step, in place of what is here."""
+        """Replace the log by the frames that :meth:`write` wrote after a complete step."""
         files = TrainFiles(folder)
         steps: Any = records.read_frame(files.log, records.LOG).to_dict("records")
         timing: Any = records.read_frame(files.timing, records.TIMING).to_dict("records")
@@ -195,7 +195,7 @@ class TrainingLog:
 
     def _sample(self, step: int, batch: dict[str, Any], tokens: TokenStatistics, kept: Tensor) -> pd.DataFrame:
         mask = batch["completion_mask"].bool()[: self.sample_rows].cpu()
-        at = row, position = mask.nonzero(as_tuple=True)
+        cells = row, position = mask.nonzero(as_tuple=True)
         ids = batch["completion_ids"].cpu()
         responses = [ids[i][mask[i]].tolist() for i in range(len(mask))]
         forks = np.full(len(row), np.nan)
@@ -209,16 +209,16 @@ class TrainingLog:
                 "position": position.numpy(),
                 "token": np.concatenate(responses),
                 "fork": forks,
-                **{name: _at(tokens[name], at) for name in STATISTICS},
+                **{name: _at(tokens[name], cells) for name in STATISTICS},
                 "advantage": batch["advantages"].double().cpu()[row].numpy(),
-                "kept": kept[: self.sample_rows].cpu()[at].numpy(),
+                "kept": kept[: self.sample_rows].cpu()[cells].numpy(),
                 **dict.fromkeys((f"{name}_after" for name in POLICY_STATISTICS), np.nan),
             }
         )
 
 
 def _mean(values: Tensor) -> float:
-    """The mean in float64, NaN over nothing."""
+    """The mean in float64; NaN without values."""
     return values.double().mean().item()
 
 
@@ -226,8 +226,8 @@ def _weighted_mean(values: Tensor, weights: Tensor) -> float:
     """sum w x / sum w in float64, NaN where nothing has a weight."""
     if weights.dtype == torch.bool:
         return _mean(values[weights])
-    own = weights.double()
-    return ((values.double() * own).sum() / own.sum()).item()
+    w = weights.double()
+    return ((values.double() * w).sum() / w.sum()).item()
 
 
 def _at(values: Tensor, at: tuple[Tensor, ...]) -> Any:

@@ -1,28 +1,28 @@
 """TRL's GRPOTrainer with a choice of the tokens that are trained, and nothing else changed.
 
-A step is read from top to bottom: rollouts, statistics and weights (`_generate_and_score_completions`), the loss of a
-micro-batch (`micro_batch_loss`), and what is told of the step (`_finish_step`). What makes it fast is in
-`training.fast` and off with ``passes="dense"``.
+The file has the order of a step: rollouts, statistics and weights (`_generate_and_score_completions`), the loss of a
+micro-batch (`micro_batch_loss`), and the record of the step (`_finish_step`). The code that makes a step fast is in
+`training.fast`; ``passes="dense"`` turns it off.
 
-What begins with an underscore in TRL and transformers and is used nonetheless, all of it:
+All private names of TRL and transformers that are used:
 
-    _generate_and_score_completions       overridden: between it and the shuffling of its batch is the only place where
-                                          the whole rollout batch stands with its advantages; no hook is called there
-    _calculate_rewards                    overridden: TRL hands on advantages alone, from which rewards cannot be told
-    _generate_single_turn                 called by training.learning_curve: answers as rollouts are made
+    _generate_and_score_completions       overridden: only between it and the shuffling of its batch is the whole
+                                          rollout batch available with its advantages; no hook is called there
+    _calculate_rewards                    overridden: TRL passes on only advantages, which do not determine rewards
+    _generate_single_turn                 called by training.learning_curve, to sample answers as rollouts are sampled
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
-    _last_world_entropy                   set (training._trl_arguments) as TRL's loss, which does not run here, sets it
+    _last_world_entropy                   set by training._trl_arguments as by TRL's loss, which does not run here
     _init_vllm                            overridden (training._rollouts): TRL has no option for its engine's dtype
     _iter_named_params                    called there: weights for a vLLM on the CPU, for which TRL's transfer fails
-    _llm_weights_sleeping                 set there, as `_init_vllm` does
-    _attn_implementation                  read of a model's config (training.fast.packed_forward): it knows ``sdpa``
+    _llm_weights_sleeping                 set there, as TRL's `_init_vllm` does
+    _attn_implementation                  read and set in configs (training.fast.packed_forward): only ``sdpa`` is known
 
-Three things of other objects are replaced, as neither TRL nor transformers has an option for them
-(``tests/training/test_replaced.py`` fails where one has):
+Three attributes of other objects are replaced, as neither TRL nor transformers has an option for them
+(``tests/training/test_replaced.py`` fails once there is one):
 
-    grpo_trainer.VLLMGeneration           training._rollouts: one seed for all requests, and no dtype
+    grpo_trainer.VLLMGeneration           training._rollouts: TRL's has one seed for all requests, and no dtype
     model.generate                        training.fast.sampling: TRL does not pass ``custom_generate`` on
-    model.forward                         training.fast.packed_forward: wrappers of ranks must see packed passes
+    model.forward                         training.fast.packed_forward: wrappers for ranks must see packed passes
 """
 
 import time
@@ -51,7 +51,7 @@ from ict_core.training._trl_arguments import bonus_coefficient, check_arguments,
 from ict_core.training.choice import Choice
 from ict_core.training.token_log import TrainingLog
 
-_PROBE_PROMPTS = 4  # of the training, with which vLLM's weights are checked after every transfer
+_PROBE_PROMPTS = 4  # training prompts that check vLLM's weights after every transfer
 _LOGGED = {  # columns of the training's log -> their names in TRL's
     "kept_share": "selection/effective_share",
     "h1": "selection/entropy",
@@ -64,7 +64,7 @@ _LOGGED = {  # columns of the training's log -> their names in TRL's
 
 
 class SelectiveGRPOTrainer(GRPOTrainer):
-    """TRL's GRPOTrainer over the tokens that a selection rule keeps, each with the weight that the rule gives it.
+    """TRL's GRPOTrainer on the tokens that a selection rule keeps, each with the weight that the rule gives it.
 
     ```python
     args = GRPOConfig(loss_type="grpo")
@@ -72,20 +72,20 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     trainer.train()
     ```
 
-    Selection happens once a rollout batch, over the groups of all ranks and before it is split into micro-batches, so
+    Selection happens once per rollout batch, over the groups of all ranks and before it is split into micro-batches, so
     no threshold depends on micro-batching or on the number of ranks. With every token kept (``selection="grpo"``) and
     dense passes, a run is bit-equal to TRL's own.
 
-    All arguments are TRL's but these:
+    All arguments are TRL's except these:
 
     Args:
         selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
-        selection_warmup_steps: optimiser steps that train every token first, of a selection that does not state it.
+        selection_warmup_steps: initial optimiser steps that train every token, if the selection does not state them.
         passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
-            prefix once, for the families of docs/models.md.
-        seed: from which the seeds of rollouts and of a rule's draws are derived for every step; None: ``args.seed``.
-        training_log: what is told of each step; None: a new one without a sample of tokens.
-        rollouts: how the study's vLLM makes them; None: as ``args`` says.
+            prefix computed once, for the families of docs/models.md.
+        seed: the base of each step's seeds, for rollouts and for the rule's random draws; None: ``args.seed``.
+        training_log: records each step; None: a new log without a token sample.
+        rollouts: the study's settings for rollouts by vLLM; None: as ``args`` says.
 
     Raises:
         UserError: the selection is unknown, or ``args`` states what a selection is not defined for.
@@ -110,18 +110,18 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         **kwargs: Any,
     ) -> None:
         self._choice = Choice.of(selection, selection_warmup_steps)
-        given = kwargs.get("args", args[2] if len(args) > 2 else None)
-        if getattr(given, "use_vllm", False):
+        config = kwargs.get("args", args[2] if len(args) > 2 else None)
+        if getattr(config, "use_vllm", False):
             take_a_port()
         super().__init__(*args, **kwargs)
         self._entropy_bonus = check_arguments(self.args, self._choice.keeps_every_token)
         self._choice.check(self.num_iterations)
         self._seed = self.args.seed if seed is None else seed
         self.training_log = training_log or TrainingLog(self.num_generations, sample_every=None, sample_groups=0)
-        self._updates = self.num_iterations  # of each rollout batch
-        self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # the first of the last rollouts
+        self._updates = self.num_iterations  # per rollout batch
+        self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # `_kl_coef`: at the last rollouts
         self._correction = correction_of(self.args, rollouts)
-        # TRL would take log-probs of vLLM's tokens by dense passes of its own
+        # otherwise TRL would compute log-probs of vLLM's tokens by its own dense passes
         self.vllm_importance_sampling_correction = False
         self._surrogate = self._choice.surrogate or Clip(kind="clip", low=self.epsilon_low, high=self.epsilon_high)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
@@ -135,42 +135,42 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             self._probe_bound, vllm = rollouts.probe_bound, self.vllm_generation
             vllm.probe = tokenizer(self.train_dataset[:_PROBE_PROMPTS]["prompt"])["input_ids"]
             vllm.seed_of = lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n)
-        # of a rollout batch: its micro-batches in order, the weights of each update, all ranks' rows that are sampled
+        # per rollout batch: its micro-batches in order, the weights of each update, all ranks' rows in the token sample
         self._micro_batches: list[Batch] = []
         self._weights: list[Tensor] = []
         self._sample: Batch | None = None
         self._passed = 0  # micro-batches since the last rollouts
-        self._entropies: list[Tensor] = []  # of this step's response tokens, a micro-batch each
+        self._entropies: list[Tensor] = []  # of this step's response tokens, one tensor per micro-batch
         self._unlogged = 0  # steps since TRL's last log
         self.add_callback(_StepEnd(self._finish_step))
 
     # --- rollouts
 
     def _calculate_rewards(self, inputs: list[Any], *others: Any) -> Tensor:
-        """TRL's rewards, (rollouts of all ranks, functions); of this rank's their weighted sum is kept for the log."""
+        """TRL's rewards, (rollouts of all ranks, functions); the weighted sums of this rank's rollouts are stored."""
         rewards: Tensor = super()._calculate_rewards(inputs, *others)
         first = self.accelerator.process_index * len(inputs)
-        own = rewards[first : first + len(inputs)]
-        total = (own * self.reward_weights.to(own.device)).nansum(1)
-        self._rewards = total.masked_fill(own.isnan().all(1), torch.nan)
+        rows = rewards[first : first + len(inputs)]
+        total = (rows * self.reward_weights.to(rows.device)).nansum(1)
+        self._rewards = total.masked_fill(rows.isnan().all(1), torch.nan)
         return rewards
 
     def _generate_and_score_completions(self, inputs: list[Batch]) -> Batch:
-        """TRL's rollouts with their advantages, and all else that the loss needs of this rank's rows.
+        """TRL's rollouts with their advantages, and everything else that the loss needs for this rank's rows.
 
-        ``rewards`` (B,); ``normaliser <update>`` (B,) and ``weights <update>`` (B, T) of each update; ``logprob`` and,
-        with a KL term, ``ref_per_token_logps`` (B, T); with vLLM ``old_per_token_logps`` and
-        ``importance_sampling_ratio``.
+        These are ``rewards`` (B,); for each update ``normaliser <update>`` (B,) and ``weights <update>`` (B, T);
+        ``logprob`` and, with a KL term, ``ref_per_token_logps`` (B, T); with an entropy bonus ``mean length`` (B,);
+        with vLLM ``old_per_token_logps`` and ``importance_sampling_ratio``.
         """
         if not self.model.training:  # TRL's evaluation
             return super()._generate_and_score_completions(inputs)
         step, rank = self.state.global_step, self.accelerator.process_index
         self._check_step(step)
         started = time.perf_counter()
-        own = ("rank", rank) if rank else ()
-        torch.manual_seed(derive_seed(self._seed, "rollout", step, *own))  # transformers samples from that generator
+        key = ("rank", rank) if rank else ()
+        torch.manual_seed(derive_seed(self._seed, "rollout", step, *key))  # transformers samples from that generator
         self._kl_coef = self.beta
-        # else TRL would take the old log-probs and the reference's by dense passes of its own
+        # otherwise TRL would compute old and reference log-probs by its own dense passes
         self.num_iterations, self.beta = 1, 0.0
         try:
             batch = super()._generate_and_score_completions(inputs)
@@ -182,7 +182,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
                 "what they wrote would be chosen and trained as the model's own; train such a run by TRL's GRPOTrainer"
             )
         columns = {}
-        if self._probe_bound is not None:  # before anything is made of the rollouts
+        if self._probe_bound is not None:  # before the rollouts are used
             vllm, bound = self.vllm_generation, self._probe_bound
             difference = weight_difference(vllm, self.accelerator, self.model, bound=bound, step=step)
             columns["probe_difference"] = difference
@@ -207,8 +207,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return batch
 
     def _check_step(self, step: int) -> None:
-        """A UserError where a step cannot begin with rollouts, where none would select, or without a reference."""
-        if step % self._updates:  # TRL begins with new rollouts wherever it goes on
+        """Raise a UserError if a step cannot begin with rollouts, no step would select, or a reference is missing."""
+        if step % self._updates:  # TRL always resumes with new rollouts
             raise UserError(
                 f"a checkpoint of step {step}, amid the {self._updates} updates of a rollout batch, cannot be resumed; "
                 f"go on from one of a multiple of num_iterations ({self._updates}), and let save_steps be such a number"
@@ -225,7 +225,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             raise UserError(f"trainer.beta: {self.beta} is not allowed, as {why}; allowed: 0, or state it there too")
 
     def _reference_log_probs(self, batch: Batch) -> Tensor:
-        """ln p of the response tokens, (B, T), under the reference model: of new adapters, the model without them."""
+        """ln p of the response tokens, (B, T), under the reference model; for new adapters, the model without them."""
         if self.ref_model is not None:
             return self._passes.all_log_probs(self.ref_model, batch)
         model = self.accelerator.unwrap_model(self.model)
@@ -235,40 +235,40 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     # --- statistics and weights
 
     def _select_tokens(self, batch: Batch, step: int) -> None:
-        """From the rollouts to the weights: statistics of the whole batch, the rule, this rank's rows of it."""
-        whole = whole_batch(self.accelerator, batch, self._pad_id)
-        mask, advantages = whole["completion_mask"].bool(), whole["advantages"]
+        """Compute statistics and weights of the whole batch, and add this rank's rows of the weights to ``batch``."""
+        gathered = whole_batch(self.accelerator, batch, self._pad_id)
+        mask, advantages = gathered["completion_mask"].bool(), gathered["advantages"]
         sampled = self.training_log.sampled(step)
         scores = self._choice.scores if not sampled else tuple(dict.fromkeys([*GROUP_SCORES, *self._choice.scores]))
         live = torch.ones_like(mask[:, 0]) if self._penalised else advantages != 0
-        tokens = self._passes.statistics(whole, scores, live)
-        self._sample = {k: v[: self.training_log.sample_rows] for k, v in whole.items()} if sampled else None
+        tokens = self._passes.statistics(gathered, scores, live)
+        self._sample = {k: v[: self.training_log.sample_rows] for k, v in gathered.items()} if sampled else None
         selecting, counted = step >= self._choice.warmup_steps, mask
-        of_updates = [mask for _ in range(self._updates)]
+        update_weights = [mask for _ in range(self._updates)]
         if selecting:
-            if self._choice.advantage == "reward":  # what is neither right nor wrong has no part in the loss
+            if self._choice.advantage == "reward":  # an answer neither right nor wrong has no part in the loss
                 counted = mask & (advantages != 0).unsqueeze(-1)
-            decisions = self._choice.decided(whole, self.processing_class)
-            known = TokenBatch(tokens, advantages, counted, whole["completion_ids"], decisions=decisions)
+            decisions = self._choice.decided(gathered, self.processing_class)
+            inputs = TokenBatch(tokens, advantages, counted, gathered["completion_ids"], decisions=decisions)
             seed = derive_seed(self._seed, "selection", step)
             rule = self._choice.rule
-            of_updates = [rule.weights(replace(known, update=update), seed) for update in range(self._updates)]
+            update_weights = [rule.weights(replace(inputs, update=update), seed) for update in range(self._updates)]
         values = {"logprob": tokens.logprob}
         if self._entropy_bonus:
             values["mean length"] = normaliser("batch_tokens", mask, mask)
-        for update, own in enumerate(of_updates):
-            counts = normaliser(self._choice.normaliser if selecting else "response", own > 0, counted)
-            values |= {f"weights {update}": own.float(), f"normaliser {update}": counts}
-        batch |= {name: own_rows(self.accelerator, of, batch["completion_mask"]) for name, of in values.items()}
-        self._weights = of_updates
-        ends = getattr(self, "eos_token_ids", [self._eos_id])  # which TRL has from 1.15 on
-        stops = torch.tensor(ends, device=mask.device)
-        truncated = ~(torch.isin(whole["completion_ids"], stops) & mask).any(-1)
-        self.training_log.rollouts(step, whole, tokens, of_updates[0], truncated, selecting=selecting)
+        for update, weights in enumerate(update_weights):
+            counts = normaliser(self._choice.normaliser if selecting else "response", weights > 0, counted)
+            values |= {f"weights {update}": weights.float(), f"normaliser {update}": counts}
+        batch |= {name: own_rows(self.accelerator, value, batch["completion_mask"]) for name, value in values.items()}
+        self._weights = update_weights
+        end_ids = getattr(self, "eos_token_ids", [self._eos_id])  # TRL has them from 1.15 on
+        stops = torch.tensor(end_ids, device=mask.device)
+        truncated = ~(torch.isin(gathered["completion_ids"], stops) & mask).any(-1)
+        self.training_log.rollouts(step, gathered, tokens, update_weights[0], truncated, selecting=selecting)
 
     @property
     def _penalised(self) -> bool:
-        """Whether the loss has a part that does not vanish where A = 0."""
+        """Whether the loss has a term that does not vanish where A = 0."""
         return self._kl_coef != 0.0 or self._surrogate.kind == "kl-cov" or self._entropy_bonus
 
     # --- the loss
@@ -276,7 +276,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     def compute_loss(
         self, model: Any, inputs: Batch, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Tensor:
-        """Of TRL's micro-batch, or of the next in the order of the groups."""
+        """The loss of TRL's micro-batch, or of the next one in the order of the groups."""
         if not self.model.training:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         if self._passes.in_order:
@@ -285,13 +285,13 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         return self.micro_batch_loss(model, inputs)
 
     def micro_batch_loss(self, model: torch.nn.Module, inputs: Batch) -> Tensor:
-        """The objective of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
+        """The loss of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         update = self.state.global_step % self._updates
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
         wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], penalised=self._penalised)
         bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
-        found = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
-        logps = found[0] if self._entropy_bonus else found
+        outputs = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
+        logps = outputs[0] if self._entropy_bonus else outputs
         # the policy that sampled is the one before the first update
         old = inputs["logprob"] if update else logps.detach()
         if "old_per_token_logps" in inputs:
@@ -299,27 +299,27 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         logps = torch.where(wanted, logps, old)
         gain, clipped = surrogate(self._surrogate, logps, old, inputs["advantages"].unsqueeze(1), mask, bound)
         per_token = -gain
-        if "importance_sampling_ratio" in inputs:  # the sampler is not the trainer (vLLM); the same in all arms
+        if "importance_sampling_ratio" in inputs:  # vLLM is the sampler; the same correction in all arms
             per_token = per_token * inputs["importance_sampling_ratio"]
         divergence = torch.full_like(logps, torch.nan)
         if self._kl_coef != 0.0:
             reference = inputs["ref_per_token_logps"]
             per_token = per_token + self._kl_coef * k3(logps, reference)
-            divergence = k3(inputs["logprob"], reference)  # of all tokens, wanted or not
+            divergence = k3(inputs["logprob"], reference)  # over all response tokens, wanted or not
         loss = selected_loss(per_token, weights * wanted, inputs[f"normaliser {update}"])
-        if self._entropy_bonus:  # TRL's, but for its mean: over the tokens of the batch, however it is split
-            loss = loss - bonus_coefficient(self) * selected_loss(found[1], mask, inputs["mean length"])
-            self._entropies.append(found[1].detach()[mask])
+        if self._entropy_bonus:  # as in TRL, but its mean is over all tokens of the batch, however it is split
+            loss = loss - bonus_coefficient(self) * selected_loss(outputs[1], mask, inputs["mean length"])
+            self._entropies.append(outputs[1].detach()[mask])
         self.training_log.update(loss.detach(), divergence[mask], clipped[wanted])
         return loss / self.current_gradient_accumulation_steps
 
     # --- after the optimiser's step
 
     def _finish_step(self) -> None:
-        """What the step did to the sampled tokens, and the rest of its record."""
+        """Record what the step did to the sampled tokens, and complete the step's record."""
         if self._passed > len(self._micro_batches):  # another update on the rollouts of the step before
             self.training_log.repeat(self._weights[self._passed // len(self._micro_batches) - 1])
-        last = self.state.global_step % self._updates == 0  # it counts this step already
+        last = self.state.global_step % self._updates == 0  # `global_step` counts this step already
         if self._sample is not None and last:
             started = time.perf_counter()
             tokens = self._passes.statistics(self._sample, ())
@@ -332,9 +332,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._unlogged += 1
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """TRL's, with means over the steps since the last: what the rule kept, the KL term, and where clipping bound.
+        """TRL's log, with the means of the columns in `_LOGGED` over the steps since the last one.
 
-        Called by transformers after every ``logging_steps`` steps, and once more at the end without a gradient's norm.
+        Called by transformers after every ``logging_steps`` steps, and once more at the end without a gradient norm.
         """
         if "grad_norm" in logs:
             self.training_log.add(grad_norm=float(logs["grad_norm"]), learning_rate=float(logs["learning_rate"]))
@@ -344,7 +344,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
 
 def _packed_passes(trainer: SelectiveGRPOTrainer) -> DensePasses:
-    """Imported where they are wanted, as not every TRL that dense passes work with has what they need."""
+    """The packed passes; imported on demand, as they do not work with every TRL that dense passes work with."""
     try:
         from ict_core.training.fast.passes import PackedPasses
     except ImportError as error:
@@ -353,7 +353,7 @@ def _packed_passes(trainer: SelectiveGRPOTrainer) -> DensePasses:
 
 
 class _StepEnd(TrainerCallback):
-    """Calls what shall follow each optimiser step."""
+    """Calls a function after each optimiser step."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self._then = then

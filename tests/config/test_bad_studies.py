@@ -48,7 +48,6 @@ CASES = {
     "ties of a padded length": (ICT, "score: js", "score: js\nscope: padded\nthreshold: ties", "threshold", "'ties'"),
     "a bonus beside a choice of tokens": (ICT, "score: js", "score: js\nentropy_bonus: {coefficient: 0.1}", "entropy_bonus"),
     "group size": (ICT, "score: js", "score: js\ngroup_size: 7", "group_size", "7"),
-    "a batch of a part of a micro-batch": (ICT20, "percent: 20", "batch: {prompts_per_step: 3, steps: 48, warmup_steps: 5}", "batch", "3"),
     "a batch that only warms up": (ICT20, "percent: 20", "batch: {prompts_per_step: 8, steps: 4, warmup_steps: 4}", "batch.warmup_steps", "4"),
     "a curve of too many problems": (MINI, "baselines:", "learning_curve: {every: 8, problems: 101, samples: 1}\nbaselines:", "learning_curve.problems", "101"),
     "a curve of one point": (MINI, "baselines:", "learning_curve: {every: 49, problems: 9, samples: 1}\nbaselines:", "learning_curve.every", "49", "40"),
@@ -155,6 +154,8 @@ TWO_UPDATES = (TRAINING, "\nsteps: 40 ", "\nupdates_per_rollout: 2\nsteps: 40 ")
 SEVERAL = {  # a study, changes that do not go together, the place that is named, and what else the line has
     "a warm-up within a rollout batch": (MINI, [TWO_UPDATES], f"{ICT}: warmup_steps", "5", "2 updates"),
     "a shortened training within one": (MINI, [TWO_UPDATES, (MINI, "warmup_steps: 5", "warmup_steps: 4"), (MINI, "baselines:", f"{TUNED.replace('}', ', steps: 21}')}baselines:")], f"{MINI}: tuning.steps", "21"),
+    "a batch of a part of a micro-batch": (MINI, [(ICT20, "percent: 20", "batch: {prompts_per_step: 3, steps: 48, warmup_steps: 5}")], f"{MINI}: grid", "mini-s with ict-20: micro_batch_sequences", "24"),
+    "a variant's batch and a model's GPUs": (PAPER, [(ICT, "percent: 10", "percent: 10\nbatch: {prompts_per_step: 6, steps: 40, warmup_steps: 5}")], f"{PAPER}: grid", "gpus * micro_batch_sequences = 32", "48", "hub-m with ict-10"),
     "a variant's batch and a model's micro-batch": (PAPER, [(VLLM, "sequences: 128", "sequences: 8"), (ICT, "percent: 10", "percent: 10\nbatch: {prompts_per_step: 3, steps: 40, warmup_steps: 5}")], f"{PAPER}: grid", "hub-m with ict-10", "micro_batch_sequences: 16 "),
     "adapters are sharded": (PAPER, [(VLLM, "rollouts:", "lora: {rank: 8, alpha: 16}\nrollouts:"), (HUB, "ddp", "fsdp2")], f"{HUB}: hardware.accelerate", "'fsdp2'", "one-gpu or ddp"),
     "a start without a training set": (PAPER, [(HUB, "dtype:", START), (PAPER, "train_sets: [gsm8k-train]", "train_problems: 16")], f"{PAPER}: data.train_sets", "missing", "hub-m"),

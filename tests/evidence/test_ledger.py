@@ -80,6 +80,7 @@ def gains(ours, theirs, **where):
 def test_the_gain_in_one_metric_less_the_gain_in_another():
     frame = pd.concat([gains(0.9, 0.5), gains(0.3, 0.2, metric="pass@1")])
     assert values(difference(minus_metric="pass@1"), frame) == {"m": [0.3]}
+    assert values(difference(minus_metric="pass@1"), gains(0.9, 0.5)) == {}  # it was not measured
 
 
 def test_benchmarks_are_named_by_the_papers_names():

@@ -23,7 +23,8 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     scores = synthetic.scores(["tiny"], ["grpo"], seeds=(1,))
     validity = pd.DataFrame({"model": ["tiny"], "gate": ["replica"], "outcome": ["passed"]})
     frames = {"scores": scores, "validity": validity}
-    study = SimpleNamespace(settings=SimpleNamespace(note="Small."), frame=frames.__getitem__)
+    settings, averaged = SimpleNamespace(note="Small."), list(scores["benchmark"].unique())
+    study = SimpleNamespace(settings=settings, frame=frames.__getitem__, averaged=averaged)
     assert {note(name, study) for name in FIGURES} == {"Small."}
     scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
     told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}

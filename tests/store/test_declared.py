@@ -66,6 +66,12 @@ def test_the_hash_of_values_is_that_of_another_file_that_says_the_same(tmp_path)
     assert hashes[0] == hashes[1] != hashes[2]
 
 
+def test_a_file_that_is_not_yaml_any_more_is_named(repository):
+    folder, study, claims, _, runs = repository
+    commit(folder, study, "gates: [1\n")
+    assert declared([claims, study], [runs])["after"] == ["configs/studies/s.yaml"]
+
+
 def test_a_change_that_no_commit_holds_is_named(repository):
     _, study, claims, _, runs = repository
     claims.write_text("claims: 2\n")

@@ -82,11 +82,15 @@ def unfinished(tmp_path):
         write_manifest(cell / f"seed-{seed}/train/manifest.json", {"stage": "train", "wall_seconds": seconds})
     (cell / "seed-2/train/manifest.json").write_text("{")
     write_manifest(cell / "seed-0/generation.json", {"stage": "generate", "wall_seconds": 4.0})
+    base = tmp_path / "mini-s/base/seed-3/model"
+    base.mkdir(parents=True)
+    write_manifest(base / "manifest.json", {"stage": "pretrain", "wall_seconds": 9.0})
     return tmp_path
 
 
 def test_seconds_are_those_of_finished_jobs(unfinished):
-    assert finished_seconds(unfinished) == {("train", "mini-s"): [30.0, 50.0], ("generate", "mini-s"): [4.0]}
+    one_each = {("pretrain", "mini-s"): [9.0], ("generate", "mini-s"): [4.0]}
+    assert finished_seconds(unfinished) == {("train", "mini-s"): [30.0, 50.0], **one_each}
     assert finished_seconds(unfinished / "none") == {}
 
 

@@ -3,6 +3,7 @@
 import re
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,7 @@ def test_what_a_selection_is_not_defined_for_is_refused_with_what_to_set(trainer
         ("lopti", "more than one weight"),
         ("cispo", "more than one weight"),
         ("oracle-decisions-permuted", "without data.train_sets"),
+        (replace(Choice.of("oracle-decisions"), decisions=lambda prompt, ids: []), "without data.train_sets"),
         ("nsr-published", "an advantage of its own"),
     ],
 )

@@ -55,11 +55,11 @@ from ict_core.tables.registry import TABLES
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
 
-# Of this file, not of the Snakefile that was called: that may use the workflow as a module.
+# From this file's place, as the Snakefile that was called may use the workflow as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
 DEFAULT_STUDY = "configs/studies/mini.yaml"
-ANSWERS_PER_GRADER = 10_000  # of a cell; a grader is a thread
-UNSTATED = {"mem_mb": 8000, "runtime": 120}  # of a model whose file states no hardware
+ANSWERS_PER_GRADER = 10_000  # of one cell; each grader takes a thread
+UNSTATED = {"mem_mb": 8000, "runtime": 120}  # for a model whose file states no hardware
 
 IS_ALONE = workflow.is_main_process and hold_folder(Path(".snakemake"))
 
@@ -76,7 +76,7 @@ logger.addFilter(say_few)
 
 
 def given_study():
-    """The one file that defines the study: of `--config=study=NAME` or --configfile, or the default."""
+    """The study file: from `--config=study=NAME` or --configfile, or the default one."""
     given = dict(arg.split("=", 1) for arg in workflow.config_settings.config_args)
     named = [study_file(given.pop("study"))] if "study" in given else []
     if given:
@@ -104,7 +104,7 @@ def settings(stage, cell=None):
 
 
 def declaring(wildcards):
-    """What gates and claims say: changing it records anew when they were declared."""
+    """Hashes of the gates and claims: changing one records anew when they were declared."""
     try:
         return [
             values_hash(Path(f)) for f in (STUDY_FILE, ROOT / "configs/claims.yaml")
@@ -114,7 +114,7 @@ def declaring(wildcards):
 
 
 def one_of(names):
-    """A wildcard's constraint: one of the names, and nothing where there is none."""
+    """A wildcard's constraint: it matches one of the names, and nothing if there are none."""
     return "|".join(map(re.escape, names)) or "(?!)"
 
 
@@ -123,7 +123,7 @@ def cell_of(wildcards):
 
 
 def need(stage, resource):
-    """What a job of a model takes of a resource: gpu, mem_mb (of the host) or runtime (minutes)."""
+    """How much of a resource a model's job takes: gpu, mem_mb (on the host) or runtime (minutes)."""
 
     def of_job(wildcards):
         model = STUDY.models[wildcards.model].hardware
@@ -132,7 +132,7 @@ def need(stage, resource):
             return held
         if model is None:
             return UNSTATED[resource]
-        if resource == "mem_mb":  # a GPU's share of a training's
+        if resource == "mem_mb":  # in proportion to the GPUs that the job holds
             return 1024 * model.memory_gib * held // model.gpus
         hours = {"generate": model.generate_hours}.get(stage, model.train_hours)
         return math.ceil(60 * hours)
@@ -141,7 +141,7 @@ def need(stage, resource):
 
 
 def needs(stage):
-    """All of them, by resource."""
+    """What :func:`need` gives, for each resource."""
     return {name: need(stage, name) for name in ("gpu", "mem_mb", "runtime")}
 
 
@@ -157,22 +157,22 @@ def selector(variant):
 
 
 def folder_of_settings(wildcards, input):
-    """The folder of what was measured, in which the settings lie."""
+    """The folder of the measured frames: the settings file is in it."""
     return Path(input.settings).parent.as_posix()
 
 
 def folder_of_output(above=0):
-    """The folder of a job's first output, or one so many levels above it."""
+    """The folder of a job's first output, or the folder `above` levels higher."""
     return lambda wildcards, output: Path(output[0]).parents[above].as_posix()
 
 
 def curve_in(files):
-    """The frame of a study's learning curves in a folder, if it has some."""
+    """The learning curves' frame in a folder, if the study has learning curves."""
     return [files.frame(LEARNING_CURVE)] if config.get(LEARNING_CURVE) else []
 
 
 def frames(names):
-    """The files of frames: measured ones lie in STORED, those of the statistics stage in RESULTS."""
+    """The frames' files: measured frames are in STORED, those of the statistics stage in RESULTS."""
     return [
         SHOWN.statistics(name) if name in MADE else MEASURED.frame(name)
         for name in names
@@ -180,7 +180,7 @@ def frames(names):
 
 
 def numbered(declared):
-    """Each title with its place in the report, by which a reader's list is sorted."""
+    """Each title with its number in the report, so that a sorted list has the report's order."""
     return {
         name: f"{i:02} {shown.title}"
         for i, (name, shown) in enumerate(declared.items(), start=1)
@@ -199,7 +199,7 @@ def local_model(wildcards):
 
 
 def first_base(wildcards):
-    """The first of a model's base models."""
+    """A model's base model with the lowest number."""
     base = STUDY.first_base(wildcards.model)
     return FILES.base_model(base.model, base.seed)
 
@@ -211,19 +211,19 @@ def base_of(wildcards):
 
 
 def chosen_rate(wildcards):
-    """The choice of the rate at which a cell trains, where the study tunes it."""
+    """The file with a cell's chosen learning rate, if the study tunes it."""
     cell = cell_of(wildcards)
     return [STUDY.rate_file(FILES, cell)] if STUDY.is_tuned(cell) else []
 
 
 def held_out(wildcards):
-    """The evaluation problems, where a cell's training answers some of them."""
+    """The evaluation problems, if a cell's training draws its learning curve on them."""
     asked = LEARNING_CURVE in STUDY.recorded(cell_of(wildcards))
     return [FILES.eval_problems] if asked else []
 
 
 def input_options(wildcards, input):
-    """What says these to a training."""
+    """The command-line options that pass a training its optional inputs."""
     given = {
         "--rate": input.rate,
         "--twin": input.twin,
@@ -233,12 +233,12 @@ def input_options(wildcards, input):
 
 
 def rounds_before(wildcards):
-    """How many rounds of a variant's tuning come before this one, which is the last if it has no number."""
+    """How many tuning rounds come before this one; without a number it is the last round."""
     return int(wildcards.get("number", STUDY.tuning.rounds)) - 1
 
 
 def round_before(wildcards):
-    """What the round before wrote, where there is one."""
+    """What the previous round wrote; empty for the first round."""
     number = rounds_before(wildcards)
     files = [FILES.chosen_rate(wildcards.model, wildcards.variant, number)]
     return files if number else []
@@ -249,7 +249,7 @@ def before_option(wildcards, input):
 
 
 def tried(wildcards):
-    """The trainings of a round of the choice of a variant's rate."""
+    """The trainings of one tuning round of a variant."""
     arm, number = (wildcards.model, wildcards.variant), rounds_before(wildcards)
     asked = STUDY.tuning.first()
     if number:
@@ -269,7 +269,7 @@ def tried(wildcards):
 
 
 def outputs_of(rule, cells):
-    """What a rule writes of each of these cells."""
+    """A rule's output files for these cells."""
     named = [
         {key: str(value) for key, value in cell._asdict().items()} for cell in cells
     ]
@@ -277,12 +277,12 @@ def outputs_of(rule, cells):
 
 
 def run_here(cells):
-    """Those of the cells that are not stored on their own."""
+    """The cells that this study has to run: those that are not stored one by one."""
     return [cell for cell in cells if cell not in STORED_CELLS.cells]
 
 
 def trainings(cells):
-    """What the trainings of cells write, of those that are run here."""
+    """The training outputs of the cells that this study has to run."""
     return [FILES.cell(cell.folder).train for cell in run_here(cells)]
 
 
@@ -294,12 +294,12 @@ def trained(wildcards):
 
 
 def model_read(wildcards):
-    """The output that holds the model whose tokens are read: of the untrained ones the first."""
+    """The output with the model whose tokens are read; among base models it is the first."""
     return (first_base if wildcards.variant == BASE_VARIANT else trained)(wildcards)
 
 
 def model_folder(wildcards, input):
-    """Where, in that output, the model is."""
+    """The model's folder in the output that :func:`trained` or :func:`model_read` gives."""
     path = Path(input.trained)
     if wildcards.variant != BASE_VARIANT:
         path = trained_model(path)
@@ -307,12 +307,12 @@ def model_folder(wildcards, input):
 
 
 def grading_memory(wildcards, threads):
-    """Of the workers beside the frames, in MB."""
+    """Memory for the frames and the grading workers, in MB."""
     return 4000 + threads * STUDY.grading.memory_mib
 
 
 def state_of(paths):
-    """The content of frames, by their own checksums; None of one that is not there."""
+    """The content hash of each frame; None for a file that does not exist."""
     # here, as its imports take longer than a job
     from ict_core.store.records import content_hash
 

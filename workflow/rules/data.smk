@@ -61,7 +61,7 @@ rule pretrain:
         FILES.log_of("pretrain", OF_BASE),
     wildcard_constraints:
         model=one_of(PRETRAINED),
-    priority: 1  # before the cells that wait for none: the servers that fork each kind of job start once
+    priority: 1  # all base models before other jobs: the server that forks a kind of job then starts once
     conda:
         "../../environment.yml"
     params:
@@ -85,7 +85,7 @@ rule fetch_model:
         model=one_of(FETCHED),
     conda:
         "../../environment.yml"
-    params:  # no code among them: an edit of the check need not download the weights again
+    params:  # without `code`: an edit of the check must not download the weights again
         study=STUDY_FILE,
         config=lambda w: settings("base", Cell(w.model, BASE_VARIANT, 0)),
     shell:

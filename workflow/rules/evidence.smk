@@ -1,5 +1,5 @@
-# From the study's stored files to all that is shown. STORED holds what was measured (scores, logs, settings), RESULTS
-# receives what is made from it. Nothing here needs torch, vLLM or a GPU.
+# Makes statistics, tables, figures and pages. STORED has the measured files (scores, logs, settings); RESULTS receives
+# what is made from them. Nothing here needs torch, vLLM or a GPU.
 MEASURED = StudyFiles(Path(STORED))
 SHOWN = StudyFiles(Path(RESULTS))
 FIGURES = figures_of(config)
@@ -116,7 +116,7 @@ for figure in FIGURES:
             "ict figure --name {params.figure:q} --stored {params.stored:q} --results {params.results:q} &> {log:q}"
 
 
-# The paper's own figures, by its numbers, of every study that has their arms.
+# The paper's figures under its own figure numbers, for every study that has their arms.
 rule paper_figures:
     input:
         frames(["scores", "log", "quantities", "quantity_means", "curves"]),

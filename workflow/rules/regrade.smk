@@ -1,8 +1,8 @@
-# Grades the stored completions of a study anew, after a change of the grader. No job has a declared input that another
-# rule makes, so nothing is sampled or trained; that a file is another one than before stands in the parameters.
+# Grades a study's stored completions again after a change of the grader. No job declares an input that another rule
+# makes, so nothing is sampled or trained. A changed file shows in the parameters instead.
 REGRADED_CELL = FILES.regraded.cell(OF_CELL)
 REGRADED = [cell for cell in EVALUATED if FILES.cell(cell.folder).completions.exists()]
-# what `workflow/reference.smk` reads: there where the study has all of it
+# whether the study has all files that `workflow/reference.smk` reads
 IS_WHOLE = len(REGRADED) == len(EVALUATED) and all(
     file.exists() for file in FILES.measured
 )

@@ -1,5 +1,5 @@
-# The rules on the untrained models' tokens, without a training: `snakemake token_study`. Targets of their own, as they are
-# not part of `all`.
+# Applies the selection rules to tokens of the untrained models, without training: `snakemake token_study`. These are
+# separate targets that are not part of `all`.
 TOKENS = FILES.token_study
 MEASURED_TOKENS = [TOKENS.statistics(name) for name in TOKEN_FRAMES]
 MEASURED_TOKENS += [
@@ -133,7 +133,7 @@ rule token_study:
         TOKENS.token_pages,
 
 
-# The readings of the paper on the tokens of untrained models, and of those trained ones that the study names.
+# Applies the readings of the paper to tokens of untrained models and of the trained models that the study names.
 rule readings_of_model:
     input:
         trained=model_read,

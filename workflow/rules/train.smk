@@ -55,8 +55,8 @@ rule train:
         " --trackers {params.trackers:q} {params.inputs:q} &> {log:q}"
 
 
-# The learning rate of a variant, by trainings of its own whose seeds and base models nothing else has. Before the last
-# round: which trainings the next one asks for is known once a round has been made.
+# Chooses a variant's learning rate from trainings of its own, with seeds and base models that nothing else uses. A
+# checkpoint, as the result of one round says which trainings the next round needs.
 checkpoint tune_round:
     input:
         before=round_before,
@@ -86,7 +86,7 @@ use rule tune_round as tune with:
         FILES.log_of("tune", "{model}/{variant}"),
 
 
-# The rates for other studies: `snakemake rates`. A target of its own, not part of `all`.
+# Writes the chosen rates for other studies: `snakemake rates`, a separate target that is not part of `all`.
 rule rates:
     input:
         choices=RATES,

@@ -42,7 +42,7 @@ class Step:
         return _COMPUTE[self.operation](self.left, self.right)
 
     def direct(self, written: int | None = None) -> str:
-        """For example ``47+38=85.``, or with another number ``written`` in the place of the result."""
+        """For example ``47+38=85.``, or with another number ``written`` in place of the result."""
         return f"{self.expression}={self.result if written is None else written}."
 
     def slip(self, rng: np.random.Generator) -> int:
@@ -74,10 +74,10 @@ def fork_offsets(completion: str) -> list[int]:
 
 
 def token_spans(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> tuple[str, list[range]]:
-    """The text of a response, special tokens' too, and where in it each token's characters stand."""
+    """The text of a response, special tokens included, and the range of each token's characters in it."""
     texts = [str(text) for text in tokenizer.batch_decode([[token] for token in ids])] if ids else []
     ends = itertools.accumulate(map(len, texts), initial=0)
-    return "".join(texts), [range(*of_token) for of_token in itertools.pairwise(ends)]
+    return "".join(texts), [range(*bounds) for bounds in itertools.pairwise(ends)]
 
 
 def fork_tokens(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> list[bool]:

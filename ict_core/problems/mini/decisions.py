@@ -1,4 +1,4 @@
-"""Which tokens of a response decide whether it is right, told by its problem's true steps."""
+"""Which tokens of a response decide whether it is right, given its problem's true steps."""
 
 import os
 import re
@@ -15,12 +15,12 @@ _RESULT = re.compile(r"[=;](\d+)")
 
 
 def decision_offsets(problem: Problem, completion: str) -> list[int]:
-    """Character offsets of what decides in a completion, rising.
+    """Character offsets of the deciding characters in a completion, in ascending order.
 
-    Of each step: its operation, its fork, and the digits of its results, behind ``=`` and ``;``. Of a choice's answer:
-    the letter. All else is a template or a copy and does not decide, unless it is wrong: the first character that
-    departs from both true ways of writing the step, or from the true answer, decides as well. The reading ends with the
-    first step that is not written in one of these two ways.
+    In a step these are its operation, its fork, and the digits of its results, after ``=`` and ``;``. In the answer to
+    a choice it is the letter. All else is a template or a copy and does not decide, unless it is wrong: the first
+    character that departs from both true ways of writing the step, or from the true answer, decides as well. The
+    reading ends with the first step that is not written in one of these two ways.
     """
     found: set[int] = set()
     start = 0
@@ -40,7 +40,7 @@ def decision_offsets(problem: Problem, completion: str) -> list[int]:
 
 
 def _of_kind(written: str) -> set[int]:
-    """Offsets of the operation, the fork and the digits of results in what stands for a step, right or wrong."""
+    """Offsets of the operation, the fork and the digits of results in a written step, right or wrong."""
     expression = _EXPRESSION.match(written)
     if expression is None:
         return set()
@@ -52,17 +52,17 @@ def _of_kind(written: str) -> set[int]:
 
 
 def _departure(rest: str, ways: tuple[str, ...], start: int) -> set[int]:
-    """Where what was written first departs from every right way; nowhere if one begins with it, or it with one."""
+    """The offset where a text departs from all right ways; none if one of them begins with it, or it with one."""
     if any(rest.startswith(way) or way.startswith(rest) for way in ways):
         return set()
     return {start + max(len(os.path.commonprefix([rest, way])) for way in ways)}
 
 
 def decision_tokens(tokenizer: "PreTrainedTokenizerBase", prompt: str, ids: list[int]) -> list[bool]:
-    """Whether each token of a response has a character of :func:`decision_offsets`; the problem is the prompt's.
+    """Whether each token of a response has a character of :func:`decision_offsets`, for the problem of the prompt.
 
     Raises:
-        ValueError: the prompt is none of the mini world's.
+        ValueError: the prompt is not one of the mini world's.
     """
     text, spans = token_spans(tokenizer, ids)
     deciding = set(decision_offsets(problem_of(prompt), text))

@@ -14,18 +14,18 @@ from ict_core.problems.mini.arithmetic import Operation, Step
 from ict_core.seeding import generator
 
 TEMPLATE = "Q: {question}\nA:"
-"""How every problem is put."""
+"""The prompt of every problem."""
 
 _NAMES = ("Ann", "Ben", "Eva", "Leo", "Mia", "Tom")
 _THINGS = ("pens", "cards", "nuts", "coins", "books", "eggs")
 _LIMITS = (2, 5, 8)  # the first digit beyond the ranges A, B and C
-_SIGNS: dict[str, Operation] = {  # what stands before the right operand of a step, in every family
+_SIGNS: dict[str, Operation] = {  # the text before the right operand of a step, in every family
     **{"+": "+", "gets ": "+", "then on ": "+"},
     **{"-": "-", "loses ": "-", "then back ": "-"},
     **{"*": "*", "makes it ": "*", "for ": "*"},
 }
 _OPERAND = re.compile(f"({'|'.join(map(re.escape, _SIGNS))})(\\d+)")
-_UNITS = {"has tens A": 10, "Ends A": 1}  # of the digit that a choice asks for
+_UNITS = {"has tens A": 10, "Ends A": 1}  # the place value of the digit that a choice asks for
 
 Steps = tuple[Step, ...]
 
@@ -49,22 +49,22 @@ class Problem:
     def solution(self, worked: Sequence[bool], slip: Callable[[Step], int] = lambda step: step.result) -> str:
         """The completion that follows the prompt, each step written worked or direct.
 
-        Of a direct step ``slip`` gives the number that is written as its result, with which the next steps go on; a
-        ValueError where one of these falls below 0.
+        ``slip`` gives the number that is written as the result of a direct step. The next steps continue from it; a
+        ValueError if one of these falls below 0.
         """
         parts, left = [], self.steps[0].left
-        for of_question, shown in zip(self.steps, worked, strict=True):
-            step = Step(left, of_question.operation, of_question.right)
-            left = step.result if shown else slip(step)
-            parts.append(step.worked() if shown else step.direct(left))
+        for true_step, is_worked in zip(self.steps, worked, strict=True):
+            step = Step(left, true_step.operation, true_step.right)
+            left = step.result if is_worked else slip(step)
+            parts.append(step.worked() if is_worked else step.direct(left))
         return " " + " ".join([*parts, f"\\boxed{{{_choice(self.question, left) or left}}}"])
 
 
 def problem_of(prompt: str) -> Problem:
-    """The problem that a prompt puts, in a model's template or not: its steps and its letter, read from the question.
+    """The problem of a prompt, in a model's template or not: its steps and its letter, read from the question.
 
     Raises:
-        ValueError: the prompt is none of the mini world's.
+        ValueError: the prompt is not one of the mini world's.
     """
     question = (re.findall(r"Q: (.*)\nA:", prompt) or [""])[-1]  # a template may have worked examples before it
     first, operands = re.search(r"\d+", question), _OPERAND.findall(question)
@@ -78,12 +78,12 @@ def problem_of(prompt: str) -> Problem:
 
 
 def _choice(question: str, result: int) -> str:
-    """The letter that a question asks for where the last step has this result; empty of one without a choice."""
+    """The letter that answers a question whose last step has this result; empty for one without a choice."""
     return next((_letter(result, unit) for words, unit in _UNITS.items() if words in question), "")
 
 
 def _letter(result: int, unit: int) -> str:
-    """That of the range in which one digit of a result lies (`unit` 1: the last)."""
+    """The letter of the range that contains one digit of a result (`unit` 1: the last)."""
     return LETTERS[bisect_right(_LIMITS, result // unit % 10)]
 
 
@@ -111,8 +111,8 @@ def word(rng: np.random.Generator) -> Problem:
     """A story in one or two steps (mirrors GSM8K)."""
     steps = _chain(rng, int(rng.integers(1, 3)))
     name, thing = rng.choice(_NAMES), rng.choice(_THINGS)
-    told = {"+": "gets {} more", "-": "loses {}", "*": "makes it {} times"}
-    story = " and ".join(told[s.operation].format(s.right) for s in steps)
+    phrases = {"+": "gets {} more", "-": "loses {}", "*": "makes it {} times"}
+    story = " and ".join(phrases[s.operation].format(s.right) for s in steps)
     return Problem(f"{name} has {steps[0].left} {thing}, {story}. How many?", steps)
 
 
@@ -127,22 +127,22 @@ def symbolic(rng: np.random.Generator) -> Problem:
 
 
 def _balanced(rng: np.random.Generator, draw: Callable[[], Steps], unit: int) -> tuple[Steps, str]:
-    """Steps and the letter of the range of one digit of their result (`unit` 1: the last), each equally likely."""
-    wanted = LETTERS[int(rng.integers(4))]
+    """Steps and the letter for one digit of their result (`unit` 1: the last), each letter equally likely."""
+    target = LETTERS[int(rng.integers(4))]
     while True:
         steps = draw()
-        if _letter(steps[-1].result, unit) == wanted:
-            return steps, wanted
+        if _letter(steps[-1].result, unit) == target:
+            return steps, target
 
 
 def stem(rng: np.random.Generator) -> Problem:
-    """In which of four ranges the tens of a one-step result lie (mirrors MMLU-STEM)."""
+    """A choice between four ranges for the tens digit of a one-step result (mirrors MMLU-STEM)."""
     steps, letter = _balanced(rng, lambda: _chain(rng, 1), 10)
     return Problem(f"{steps[0].expression} has tens A<2 B<5 C<8 D more?", steps, letter)
 
 
 def science(rng: np.random.Generator) -> Problem:
-    """In which of four ranges the last digit of a two-step quantity lies (mirrors GPQA)."""
+    """A choice between four ranges for the last digit of a two-step quantity (mirrors GPQA)."""
 
     def draw() -> Steps:
         first = Step(int(rng.integers(11, 100)), "*", int(rng.integers(2, 6)))
@@ -172,7 +172,7 @@ _PATIENCE = 1000  # draws in a row that may fail to give a new prompt
 
 
 def _distinct(rng: np.random.Generator, families: tuple[str, ...], count: int, taken: set[str]) -> list[Problem]:
-    """``count`` problems whose prompts are not in ``taken``, which grows by them."""
+    """``count`` problems whose prompts are not in ``taken``; their prompts are added to it."""
     problems: list[Problem] = []
     failures = 0
     while len(problems) < count:
@@ -191,7 +191,7 @@ def _distinct(rng: np.random.Generator, families: tuple[str, ...], count: int, t
 def evaluation_problems(seed: int, sets: Mapping[str, tuple[str, int]]) -> pd.DataFrame:
     """The held-out sets, as a frame of ``records.PROBLEMS``; `sets` has a family and a number of problems by name.
 
-    A set does not depend on which others are asked for, but for a prompt that two of the same family would share.
+    A set does not depend on the other sets, except for a prompt that two sets of the same family would share.
     """
     taken: set[str] = set()
     rows = []
@@ -210,9 +210,9 @@ def training_problems(seed: int, count: int, held_out: set[str]) -> pd.DataFrame
 def pretraining_documents(seed: int, count: int, held_out: set[str], slips: float = 0.0) -> Iterator[tuple[str, str]]:
     """(prompt, completion) pairs; every step is worked or direct with probability one half.
 
-    A direct step has a wrong result with the probability ``slips`` (not where a later step would fall below 0), with
-    which the solution goes on to its answer; a worked one never. A prompt may occur more than once, a held-out one
-    never.
+    A direct step has a wrong result with probability ``slips`` (unless a later step would fall below 0), and the
+    solution continues from it to its answer. A worked step never has a wrong result. A prompt may occur more than once,
+    a held-out one never.
     """
     rng, errors = generator(seed, "pretraining"), generator(seed, "slips")
     families, weights = list(PRETRAINING_MIX), np.array(list(PRETRAINING_MIX.values()))
@@ -238,7 +238,7 @@ def _row(benchmark: str, identifier: str, problem: Problem) -> dict[str, str]:
         "benchmark": benchmark,
         "problem": identifier,
         "question": problem.question,
-        "options": "[]",  # a choice's ranges stand in the question
+        "options": "[]",  # a choice's ranges are in the question
         "prompt": problem.prompt,
         "answer": problem.answer,
         "answer_type": "choice" if problem.letter else "math",

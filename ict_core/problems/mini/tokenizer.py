@@ -12,7 +12,7 @@ PROMPT_TEMPLATE = "{% for message in messages %}Q: {{ message['content'] }}\nA:{
 
 
 def train_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
-    """Every digit and every punctuation mark is a token of its own, so a fork is always exactly one token.
+    """Train a tokenizer with every digit and punctuation mark a token, so that a fork is always exactly one token.
 
     The size `vocabulary` includes special tokens and the 256 bytes; the model's embedding has as many rows.
 

@@ -1,4 +1,4 @@
-"""Problems that generators make, text with exact answers: those of the package reasoning-gym, or this project's own."""
+"""Text problems with exact answers from generators: those of the package reasoning-gym, or this project's own."""
 
 import sys
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from ict_core.errors import UserError, one_line
 from ict_core.problems.published import _one_step
 from ict_core.seeding import derive_seed
 
-_HELD_OUT = 32  # of the 256 first bytes that a question's hash may have: one question in eight
-_PATIENCE = 64  # draws for each problem that is wanted
+_HELD_OUT = 32  # of the 256 possible first bytes of a question's hash: one question in eight
+_PATIENCE = 64  # draws per requested problem
 
 
 def generators(stated: GeneratorSet) -> list[Any]:
@@ -23,21 +23,21 @@ def generators(stated: GeneratorSet) -> list[Any]:
     Raises:
         UserError: the package is missing or another version, or has no such generator or no such options.
     """
-    own = stated.package == "ict-core"
+    is_own = stated.package == "ict-core"
     try:
-        found = _one_step.VERSION if own else version(stated.package)
+        found = _one_step.VERSION if is_own else version(stated.package)
     except PackageNotFoundError:
         found = "none"
     if found != stated.version:
-        mend = f"state {found}" if own else f"pip install --no-deps {stated.package}=={stated.version}"
-        told = f"{stated.version} of {stated.package} is stated and {found} is installed; {mend}"
-        raise UserError(f"{stated.file}: version: {told}")
+        mend = f"state {found}" if is_own else f"pip install --no-deps {stated.package}=={stated.version}"
+        fault = f"{stated.version} of {stated.package} is stated and {found} is installed; {mend}"
+        raise UserError(f"{stated.file}: version: {fault}")
     return [_generator(stated, index) for index in range(len(stated.generators))]
 
 
 def _generator(stated: GeneratorSet, index: int) -> Any:
-    one, package = stated.generators[index], stated.package.replace("-", "_")
-    module, place = f"{package}.{one.dataset}", f"{stated.file}: generators[{index}]"
+    entry, package = stated.generators[index], stated.package.replace("-", "_")
+    module, place = f"{package}.{entry.dataset}", f"{stated.file}: generators[{index}]"
     folder = module.rpartition(".")[0]
     size = _PATIENCE * stated.rows
     seed = derive_seed(stated.seed, "generator", index)
@@ -49,20 +49,18 @@ def _generator(stated: GeneratorSet, index: int) -> Any:
                 _without_its_code(name, place)
             import_module(module)
             create = import_module(f"{package}.factory").create_dataset
-        return create(one.dataset.rpartition(".")[2], seed=seed, size=size, **one.options)
+        return create(entry.dataset.rpartition(".")[2], seed=seed, size=size, **entry.options)
     except UserError:
         raise
     except ModuleNotFoundError as error:
-        told = f"{stated.package} has no such module" if error.name == module else f"it needs the package {error.name}"
-        raise UserError(f"{place}.dataset: {one.dataset!r}: {told}; allowed: a generator that needs none") from None
-    except Exception as error:  # of the package's, whose checks are assertions
-        raise UserError(f"{place}: {one.dataset} with {one.options}: {one_line(error, 300)}") from None
+        fault = f"{stated.package} has no such module" if error.name == module else f"it needs the package {error.name}"
+        raise UserError(f"{place}.dataset: {entry.dataset!r}: {fault}; allowed: a generator that needs none") from None
+    except Exception as error:  # from the package, whose checks are assertions
+        raise UserError(f"{place}: {entry.dataset} with {entry.options}: {one_line(error, 300)}") from None
 
 
 def _without_its_code(name: str, place: str) -> None:
-    """Let a folder of the package's be one whose `__init__.py` is not run: it imports every generator, with packages
-    that those asked for do not need.
-    """
+    """Register a folder of the package without running `__init__.py`, which imports generators that are not needed."""
     if name not in sys.modules:
         try:
             spec = find_spec(name)
@@ -74,30 +72,30 @@ def _without_its_code(name: str, place: str) -> None:
 
 
 def questions(stated: GeneratorSet) -> dict[str, tuple[str, str | None]]:
-    """Answer and worked solution, if there is one, of each of the set's `rows` questions, equally many a generator.
+    """The set's `rows` questions, equally many per generator, with answer and worked solution (None without one).
 
     Raises:
-        UserError: see :func:`generators`; or one has too few distinct problems, or fails.
+        UserError: see :func:`generators`; or a generator has too few distinct problems, or fails.
     """
     made = generators(stated)
     answers: dict[str, tuple[str, str | None]] = {}
     for index, dataset in enumerate(made):
-        most = stated.rows * (index + 1) // len(made)
+        target = stated.rows * (index + 1) // len(made)
         try:
             for question, answer, solution in _drawn(dataset):
-                if len(answers) == most:
+                if len(answers) == target:
                     break
                 if (sha256(question.encode()).digest()[0] < _HELD_OUT) == stated.held_out:
                     answers.setdefault(question, (answer, solution))
-        except Exception as error:  # of the package's
+        except Exception as error:  # from the package
             raise UserError(f"{stated.file}: generators[{index}]: {one_line(error, 300)}") from None
-        if len(answers) < most:
-            fewer = f"{len(answers)} of {most} distinct problems in {len(dataset)} draws; allowed: fewer rows, or "
+        if len(answers) < target:
+            fewer = f"{len(answers)} of {target} distinct problems in {len(dataset)} draws; allowed: fewer rows, or "
             raise UserError(f"{stated.file}: generators[{index}]: {fewer}options that make more")
     return answers
 
 
 def _drawn(dataset: Any) -> Iterator[tuple[str, str, str | None]]:
     for index in range(len(dataset)):
-        drawn = dataset[index]
-        yield drawn["question"].strip(), drawn["answer"].strip(), drawn.get("solution")
+        entry = dataset[index]
+        yield entry["question"].strip(), entry["answer"].strip(), entry.get("solution")

@@ -11,7 +11,7 @@ _THINGS = (
     *("marbles", "nuts", "pens", "shells", "stamps", "toys"),
 )
 _SIGNS = {"plus": "+", "minus": "-", "times": "*", "divided": "/"}
-_STORIES = {  # of each operation, with what a worked solution says before the calculation
+_STORIES = {  # by operation, each with the beginning of its worked solution
     "plus": (
         (
             "{name} has {a} {thing}. {other} gives {name} {b} more. How many {thing} does {name} have now?",
@@ -67,7 +67,7 @@ _STORIES = {  # of each operation, with what a worked solution says before the c
 class OneStep:
     """Problems by their index, each {"question", "answer", "solution"}; the numbers of a story are 2 to `highest`.
 
-    Of a division, divisor and result are.
+    In a division this holds for divisor and result.
     """
 
     operation: str
@@ -82,22 +82,22 @@ class OneStep:
         rng = generator(self.seed, "one step", index)
         a, b = sorted((int(number) for number in rng.integers(2, self.highest + 1, 2)), reverse=True)
         name, other = rng.choice(_NAMES, 2, replace=False)
-        told = {"name": name, "other": other, "thing": rng.choice(_THINGS), "a": a, "b": b}
+        values = {"name": name, "other": other, "thing": rng.choice(_THINGS), "a": a, "b": b}
         answer = {"plus": a + b, "minus": a - b, "times": a * b, "divided": a}[self.operation]
         if self.operation == "divided":
-            told["a"] = a * b
+            values["a"] = a * b
         stories = _STORIES[self.operation]
-        question, begins = stories[rng.integers(len(stories))]
-        ends = f"{told['a']} {_SIGNS[self.operation]} {told['b']} = {answer}. The answer is \\boxed{{{answer}}}."
+        question, opening = stories[rng.integers(len(stories))]
+        closing = f"{values['a']} {_SIGNS[self.operation]} {values['b']} = {answer}. The answer is \\boxed{{{answer}}}."
         return {
-            "question": question.format(**told),
+            "question": question.format(**values),
             "answer": str(answer),
-            "solution": f"{begins.format(**told)} {ends}",
+            "solution": f"{opening.format(**values)} {closing}",
         }
 
 
 def create_dataset(operation: str, seed: int, size: int, highest: int = 20) -> OneStep:
-    """Problems of one operation, by the signature of reasoning-gym's.
+    """Problems of one operation, with the signature of reasoning-gym's function.
 
     Raises:
         ValueError: there is no such operation, or no such highest number.

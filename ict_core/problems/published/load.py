@@ -1,9 +1,8 @@
-r"""Published sets: fetched through `datasets` from the hub or a mirror folder, the same problems either way, or made by
-generators of a package.
+"""Published sets: the same problems through `datasets` from the hub or a mirror folder, or problems of generators.
 
-A reader makes of a row a problem with its gold answer, under an id that does not depend on row order. It takes the row
-apart by :func:`text` and :func:`label`, and normalises the gold answer by :func:`integer`, :func:`number` or
-:func:`boxed`; all raise a ValueError where a value is not as it must be.
+A reader turns a row into a problem with its gold answer, under an id that does not depend on row order. It reads the
+row with :func:`text` and :func:`label`, and normalises the gold answer with :func:`integer`, :func:`number` or
+:func:`boxed`. All raise a ValueError for an invalid value.
 """
 
 import hashlib
@@ -38,7 +37,7 @@ AnySet = PublishedSet | GeneratorSet
 class Item(NamedTuple):
     """One problem of a published set."""
 
-    id: str  # the publisher's own where there is one, else made from the content
+    id: str  # the publisher's if there is one, else made from the content
     question: str  # without surrounding whitespace
     answer: str  # the gold answer, normalised; a letter where there are choices
     choices: tuple[str, ...] | None = None  # the four options in the order of their letters
@@ -46,7 +45,7 @@ class Item(NamedTuple):
 
 Row = Mapping[str, Any]
 Read = Callable[[Row], Item | None]
-"""A reader. None: the row belongs to no problem of the set. ValueError: the row is not as published; the message holds
+"""A reader. None: the row belongs to no problem of the set. ValueError: the row is not as published; the message has
 nothing of the question, as some sets may not be shown."""
 
 
@@ -68,8 +67,8 @@ def label(row: Row, column: str) -> str:
 
 def integer(written: object) -> str:
     """An AIME answer, 0 to 999, without padding: ``"051"`` and 51 are ``"51"``."""
-    shown = str(written).strip() if isinstance(written, str | int) and not isinstance(written, bool) else ""
-    plain = str(int(shown)) if re.fullmatch(r"[0-9]+", shown) else ""
+    digits = str(written).strip() if isinstance(written, str | int) and not isinstance(written, bool) else ""
+    plain = str(int(digits)) if re.fullmatch(r"[0-9]+", digits) else ""
     if refusal(plain, "integer"):
         raise ValueError(f"the answer {written!r} is no integer from 0 to 999")
     return plain
@@ -83,7 +82,7 @@ def number(written: str) -> str:
 
 
 def boxed(solution: str) -> str:
-    r"""What the last ``\boxed`` of a solution holds; it may be empty."""
+    r"""The content of the last ``\boxed`` of a solution; it may be empty."""
     box = last_box(solution)
     if box is None:
         raise ValueError("the solution has no \\boxed answer")
@@ -91,18 +90,18 @@ def boxed(solution: str) -> str:
 
 
 def content_id(*parts: str) -> str:
-    """Twelve hexadecimal digits that name a content, the same wherever and in whatever order its row is read."""
+    """Twelve hexadecimal digits that identify a content, wherever and in whatever order its row is read."""
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()[:12]
 
 
 def check_access(sets: Iterable[AnySet], mirror: Path | None) -> None:
-    """Tell what is missing before any of the sets is downloaded from the hub, or from a `mirror` in its place, or made.
+    """Check what the sets need before any of them is downloaded from the hub, read from a `mirror` or generated.
 
     A mirror is a folder of `OWNER/NAME/CONFIG/SPLIT.jsonl`, `default` for an unnamed config.
 
     Raises:
         UserError: the mirror is no folder, or a gated set is to come from the hub and there is no token for it, or a
-            set's generators are not there.
+            set's generators are not available.
     """
     if mirror is not None and not mirror.is_dir():
         raise UserError(f"data.mirror: {mirror} is no folder; allowed: one of OWNER/NAME/CONFIG/SPLIT.jsonl")
@@ -118,8 +117,8 @@ def check_access(sets: Iterable[AnySet], mirror: Path | None) -> None:
 
 
 def _check_hub() -> None:
-    """A UserError at once where the hub is not reached, whose client would try six times in messages of its own."""
-    if constants.HF_HUB_OFFLINE:  # the client reads its cache alone
+    """Raise a UserError at once if the hub is not reached: its client would try six times, with its own messages."""
+    if constants.HF_HUB_OFFLINE:  # the client reads only its cache
         return
     if (error := hub_error()) is not None:
         raise UserError(
@@ -129,14 +128,13 @@ def _check_hub() -> None:
 
 
 def load_solutions(published: AnySet, mirror: Path | None) -> pd.DataFrame:
-    """All problems of a set whose reader has a function `solution`, as ``records.SOLUTIONS`` in order of their ids.
+    """All problems of a set with their worked solutions, as ``records.SOLUTIONS`` in order of their ids.
 
-    Of a generator's set it is what the generator gives.
-
-    A problem that stands there twice is one row.
+    The solutions come from the function `solution` of the set's reader, or from its generators. A problem that occurs
+    twice is one row.
 
     Raises:
-        UserError: the reader has none; or see :func:`load_problems`.
+        UserError: there are no solutions; or see :func:`load_problems`.
     """
     found = _solved(published, mirror)
     _checked(published, mirror, [item for item, _ in found])
@@ -147,33 +145,33 @@ def load_solutions(published: AnySet, mirror: Path | None) -> pd.DataFrame:
 
 
 def _solved(published: AnySet, mirror: Path | None) -> list[tuple[Item, str]]:
-    """Every problem with its worked solution; a UserError where there are none."""
+    """Every problem with its worked solution; a UserError if there are none."""
     if isinstance(published, GeneratorSet):
         made = _made(published)
         solved = [(item, worked) for item, worked in made if worked]
         if len(solved) == len(made):
             return solved
-        given, known = f"package: {published.package}", ["ict-core"]
+        given, supported = f"package: {published.package}", ["ict-core"]
     else:
         solution = getattr(import_module(f"ict_core.{READERS[published.reader]}"), "solution", None)
         if solution is not None:
             return [(item, solution(row)) for item, row in _read(published, mirror)]
         given = f"reader: {published.reader}"
         modules = READERS.items()
-        known = sorted(name for name, module in modules if hasattr(import_module(f"ict_core.{module}"), "solution"))
+        supported = sorted(name for name, module in modules if hasattr(import_module(f"ict_core.{module}"), "solution"))
     raise UserError(
         f"{published.file}: {given} gives no worked solutions, which a model's supervised_start reads; allowed: "
-        f"{', '.join(known)}"
+        f"{', '.join(supported)}"
     )
 
 
 def _made(stated: GeneratorSet) -> list[tuple[Item, str | None]]:
     """Every problem of a set's generators, with its worked solution if they give one."""
-    return [(Item(content_id(asked), asked, answer), worked) for asked, (answer, worked) in questions(stated).items()]
+    return [(Item(content_id(query), query, answer), worked) for query, (answer, worked) in questions(stated).items()]
 
 
 def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]]:
-    """Every problem with its row, as they stand in the hub's files or the mirror's."""
+    """Every problem with its row, in the order of the hub's or the mirror's files."""
     read: Read = import_module(f"ict_core.{READERS[published.reader]}").read
     found: list[tuple[Item, Row]] = []
     if mirror is None:
@@ -193,51 +191,51 @@ def _read(published: PublishedSet, mirror: Path | None) -> list[tuple[Item, Row]
 def _checked(published: AnySet, mirror: Path | None, items: Iterable[Item]) -> list[Item]:
     """The items in order of their ids, if they are those that the set's YAML file states.
 
-    Of equal items, the second and later get `-2`, `-3`, ... behind the id. The hash is over one line of JSON an item,
-    ``[id, question, answer, choices]``: row order, other columns and the kind of file have no part in it.
+    The second and later of equal items get `-2`, `-3`, ... after the id. The hash is over one line of JSON per item,
+    ``[id, question, answer, choices]``: row order, other columns and the kind of file do not affect it.
     """
-    of = published.package if isinstance(published, GeneratorSet) else published.hub if mirror is None else None
-    whole = of or f"the mirror {mirror}"
+    origin = published.package if isinstance(published, GeneratorSet) else published.hub if mirror is None else None
+    source = origin or f"the mirror {mirror}"
     times: Counter[Item] = Counter()
     named: dict[str, Item] = {}
     for item in items:
         times[item] += 1
         name = item.id if times[item] == 1 else f"{item.id}-{times[item]}"
         if name in named:
-            raise UserError(f"{published.file}: {whole}: two different rows have the id {name!r}")
+            raise UserError(f"{published.file}: {source}: two different rows have the id {name!r}")
         named[name] = item._replace(id=name)
     ordered = [named[name] for name in sorted(named)]
     if len(ordered) != published.rows:
-        raise UserError(f"{published.file}: rows: {published.rows} stated, but {whole} has {len(ordered)}; {_MEND}")
+        raise UserError(f"{published.file}: rows: {published.rows} stated, but {source} has {len(ordered)}; {_MEND}")
     for item in ordered:
         has_choices = item.choices is not None
         if refusal(item.answer, published.answer_type) or has_choices != (published.answer_type == "choice"):
             raise UserError(
                 f"{published.file}: answer_type: {published.answer_type} does not fit the problem {item.id} of "
-                f"{whole}; allowed: the type of its answers"
+                f"{source}; allowed: the type of its answers"
             )
     lines = [json.dumps(item, ensure_ascii=False, separators=(",", ":")) + "\n" for item in ordered]
     sha256 = hashlib.sha256("".join(lines).encode()).hexdigest()
     if published.sha256 is not None and sha256 != published.sha256:
-        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {whole} has {sha256}; {_MEND}")
+        raise UserError(f"{published.file}: sha256: {published.sha256} stated, but {source} has {sha256}; {_MEND}")
     return ordered
 
 
 def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataFrame:
     """A set's problems with their prompts, as a frame of ``records.PROBLEMS`` in order of their ids.
 
-    They are held against the set's YAML file; `mirror` as in :func:`check_access`. The set's name becomes `benchmark`.
-    Where not all rows are used, `seed` and that name draw them.
+    They are checked against the set's YAML file; for `mirror` see :func:`check_access`. The set's name becomes
+    `benchmark`. If not all rows are used, `seed` and that name determine the draw.
 
     Raises:
-        UserError: the rows cannot be had, lack a column, are not as published, or are others than the file states.
+        UserError: the rows cannot be read, lack a column, are not as published, or are not those that the file states.
     """
     found: Iterable[tuple[Item, Any]]
     found = _made(published) if isinstance(published, GeneratorSet) else _read(published, mirror)
     items = _checked(published, mirror, (item for item, _ in found))
     if published.drawn < len(items):
-        drawn = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
-        items = [items[index] for index in sorted(drawn)]
+        chosen = generator(seed, "published", published.name).choice(len(items), published.drawn, replace=False)
+        items = [items[index] for index in sorted(chosen)]
     rows = [
         {
             "benchmark": published.name,
@@ -256,13 +254,13 @@ def load_problems(published: AnySet, mirror: Path | None, seed: int) -> pd.DataF
 def prompt(template: str, item: Item) -> str:
     r"""The template with ``{question}`` and ``{options}`` (lines ``A) ...``) filled in; other braces stay."""
     lines = [f"{letter}) {choice}" for letter, choice in zip(LETTERS, item.choices or (), strict=False)]
-    shown = {"question": item.question, "options": "\n".join(lines)}
-    # in one pass, as a question may hold such words itself
-    return re.sub(r"\{(question|options)\}", lambda place: shown[place[1]], template)
+    values = {"question": item.question, "options": "\n".join(lines)}
+    # in one pass, as a question may contain these words itself
+    return re.sub(r"\{(question|options)\}", lambda place: values[place[1]], template)
 
 
 def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[str, list[dict[str, Any]]]:
-    """Where the rows of one config are, on the hub or in a mirror, and the rows."""
+    """The place of one config's rows, on the hub or in a mirror, and the rows."""
     copy = published.mirror_copy if mirror else None
     columns = list(copy.columns if copy else published.columns)
     if mirror:
@@ -299,6 +297,6 @@ def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[st
 
 
 def _without_token(line: str) -> str:
-    """What the library says, which may hold the token."""
+    """The library's message without the token, which it may contain."""
     token = get_token()
     return line.replace(token, "[token]") if token else line

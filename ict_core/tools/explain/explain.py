@@ -37,10 +37,10 @@ _MARKS = {True: "holds", False: "BROKEN", None: "not checked: the file is not he
 def explain(table: Path, selection: str, problem: str | None = None, ledger: Path = LEDGER) -> tuple[str, bool]:
     """Where a row of a table, or a claim of the ledger, comes from.
 
-    `table` is ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``, also of ``results/rebuilt``, the
-    `selection` as :func:`chosen_row` takes it. Of a `problem`, ``BENCHMARK/PROBLEM``, question, gold answer and
-    completions are printed as well. With the text comes whether the number follows from its runs and no link of their
-    files is broken.
+    `table` is ``results/STUDY/tables/NAME.csv`` or ``results/STUDY/claims.json``, also of ``results/rebuilt``.
+    `selection` is what :func:`chosen_row` takes. For a `problem`, ``BENCHMARK/PROBLEM``, the text includes question,
+    gold answer and completions. Returns the text, and whether the number follows from its runs and no link between
+    their files is broken.
 
     Raises:
         Damaged: the study's own files are damaged.
@@ -49,7 +49,7 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     origin, rows = (claims_of if is_claim else table_of)(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
     results = Path(os.path.normpath(table.parent / ("." if is_claim else "..")))
-    if results.parent.name == "rebuilt":  # by `make figures`, of what the stored run has measured
+    if results.parent.name == "rebuilt":  # by `make figures`, from the stored run's measurements
         results = results.parent.with_name("reference") / results.name
     if problem is not None and not problem.partition("/")[2]:
         raise UserError(f"--samples {problem}: allowed: BENCHMARK/PROBLEM")
@@ -92,7 +92,7 @@ def _made(results: Path, origin: Origin) -> Iterator[str]:
 
 
 def _entering(runs: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:
-    """The runs' values, and whether the printed numbers are what they give."""
+    """The runs' values, and whether the printed numbers follow from them."""
     yield "The runs that enter" if runs else "No training run enters it."
     for arm in runs:
         values = "" if arm.values is None else ": " + ", ".join(f"{value:.10g}" for value in arm.values)
@@ -123,7 +123,7 @@ def _run(cell: Cell, counted: pd.DataFrame, faults: pd.DataFrame, steps: Sequenc
 
 
 def _question(results: Path, problem: str | None) -> Iterator[str]:
-    """What a problem asks and its gold answer."""
+    """The question of a problem and its gold answer."""
     if problem is None:
         return
     yield from ("", f"The problem {problem}")
@@ -131,8 +131,8 @@ def _question(results: Path, problem: str | None) -> Iterator[str]:
     if not file.exists():
         yield f"  {file} is not here: neither question nor gold answer can be shown"
         return
-    asked = _rows(records.read_frame(file, records.PROBLEMS), problem, file).iloc[0]
-    for name, text in (("question", asked["prompt"]), ("gold answer", asked["answer"])):
+    row = _rows(records.read_frame(file, records.PROBLEMS), problem, file).iloc[0]
+    for name, text in (("question", row["prompt"]), ("gold answer", row["answer"])):
         yield from (f"  {name}:", *_quoted(text))
 
 
@@ -151,7 +151,7 @@ def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
 
 
 def _rows(frame: pd.DataFrame, problem: str, where: Path) -> pd.DataFrame:
-    """A problem's rows; an error that names others where there are none."""
+    """A problem's rows; if there are none, an error that names other problems."""
     names = frame["benchmark"] + "/" + frame["problem"]
     if not (names == problem).any():
         others = names[frame["benchmark"] == problem.partition("/")[0]]
@@ -165,7 +165,7 @@ def _quoted(text: str) -> Iterator[str]:
 
 
 def _verdict(runs: int, numbers: Sequence[Checked], links: Sequence[Link]) -> str:
-    """What was checked with which outcome, what could not be, and what to do."""
+    """What was checked and the outcome, what could not be checked, and what to do."""
     if not (links or numbers):
         return "nothing to check: no training run enters it"
     right, wrong = ([n.name for n in numbers if n.equal is equal] for equal in (True, False))

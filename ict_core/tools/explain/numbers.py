@@ -1,4 +1,4 @@
-"""From a row of a table, or a claim of the ledger, to the runs behind its numbers, and the numbers from these again."""
+"""From a row of a table or a claim of the ledger to the runs behind its numbers, and the numbers computed again."""
 
 import json
 import math
@@ -27,7 +27,7 @@ _LISTED = 12
 
 
 def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
-    """A table's origin, and its rows as the texts that stand in the file; `Damaged` if it is not CSV of these keys."""
+    """A table's origin, and its rows as the texts in the file; `Damaged` if it is not CSV with the key columns."""
     if path.suffix != ".csv" or path.stem not in TABLES:
         names = ", ".join(f"{name}.csv" for name in TABLES)
         allowed = f"results/STUDY/claims.json, and results/STUDY/tables/ with one of {names}"
@@ -48,21 +48,21 @@ def table_of(path: Path) -> tuple[Origin, pd.DataFrame]:
 def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -> "pd.Series[str]":
     """The one row that a selection names.
 
-    A selection is ``value/value/...`` in the order of the key columns, or ``column=value,...`` of any columns. Where
-    none or several have its values, the error lists candidates; `path` is for messages.
+    A selection is ``value/value/...`` in the order of the key columns, or ``column=value,...`` of any columns. If no
+    row or several have its values, the error lists candidates. `path` is for messages.
     """
     names = "/".join(origin.keys)
     if "=" in selection:
         pairs = [part.partition("=") for part in re.split(r",(?=[^,=]+=)", selection)]  # a value may hold a comma
-        wanted = {column.strip(): value.strip() for column, _, value in pairs}
+        conditions = {column.strip(): value.strip() for column, _, value in pairs}
     elif selection.count("/") < len(origin.keys):
-        wanted = dict(zip(origin.keys, selection.split("/"), strict=False))
+        conditions = dict(zip(origin.keys, selection.split("/"), strict=False))
     else:
         raise UserError(f"--cell {selection}: more values than key columns; allowed: {names}")
-    unknown = [column for column in wanted if column not in rows.columns]
+    unknown = [column for column in conditions if column not in rows.columns]
     if unknown:
         raise UserError(f"--cell {selection}: no column {', '.join(unknown)}; {path} has {', '.join(rows.columns)}")
-    for column, value in wanted.items():
+    for column, value in conditions.items():
         allowed, rows = rows[column], rows[rows[column] == value]
         if rows.empty:
             values = ", ".join(dict.fromkeys(map(repr, allowed.head(1000))))
@@ -76,20 +76,20 @@ def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -
 
 
 _DIGITS = 1e-9  # relative: a table has ten significant digits
-_NOTHING = 1e-12  # what a table prints as 0
+_NOTHING = 1e-12  # absolute: a table prints this as 0
 
 
 class Entering(NamedTuple):
-    """The runs of one variant, by ascending seed, with what of each the number is made from."""
+    """The runs of one variant, by ascending seed, with the value of each from which the number is made."""
 
     model: str
     variant: str
     seeds: tuple[int, ...]
-    values: tuple[float, ...] | None  # None where no score enters, or none of that benchmark
+    values: tuple[float, ...] | None  # None if no score enters, or none of that benchmark
 
 
 class Checked(NamedTuple):
-    """A printed value held against what the runs give: its name, what was done, the outcome in words, and as truth."""
+    """A printed value checked against the runs: its name, what was done, and the outcome in words and as a bool."""
 
     name: str
     done: str
@@ -105,19 +105,19 @@ def entering(
     The average is over the benchmarks `averaged`, by default over all.
     """
     model = row.get("model") or row.get("states") or ""
-    if row.get("source") == "paper":  # of the table `paper`
+    if row.get("source") == "paper":  # a row of the table `paper`
         return []
     scores = scores[scores["model"] == model]
     variants = list(dict.fromkeys(name for column in origin.runs for name in row[column].split(", ")))
-    if not origin.runs:  # states of all the model's token samples
+    if not origin.runs:  # the token samples of all the model's trainings enter
         variants = [variant for variant in scores["variant"].unique() if variant != "base"]
     if row.get("seed"):
         scores = scores[scores["seed"] == int(row["seed"])]
     frames = [scores[scores["variant"] == variant] for variant in variants]
     seeds = [sorted(map(int, frame["seed"].unique())) for frame in frames]
-    if not all(seeds):  # one was not run on this model
+    if not all(seeds):  # a variant was not run on this model
         return []
-    if len(frames) > 1 and len(origin.runs) > 1:  # paired: the runs of the seeds that both have
+    if len(frames) > 1 and len(origin.runs) > 1:  # paired: the seeds that both variants have
         seeds = [shared_seeds(seeds[0], seeds[1])] * 2
         frames = [frame[frame["seed"].isin(seeds[0])] for frame in frames]
     values = [_values(row, frame, averaged) for frame in frames]
@@ -125,7 +125,7 @@ def entering(
 
 
 def _values(row: Mapping[str, str], scores: pd.DataFrame, averaged: Sequence[str] | None) -> tuple[float, ...] | None:
-    """Of each run, by ascending seed, the row's metric on its benchmark."""
+    """The row's metric on its benchmark for each run, by ascending seed."""
     if "metric" not in row or scores.empty:
         return None
     runs = run_frame(scores, [row["metric"]], averaged)
@@ -134,13 +134,13 @@ def _values(row: Mapping[str, str], scores: pd.DataFrame, averaged: Sequence[str
 
 
 def recomputed(origin: Origin, row: Mapping[str, str], runs: list[Entering]) -> list[Checked]:
-    """What of a row's numbers the runs give: `mean` and `difference`, as far as it has them."""
+    """The numbers of a row that the runs give: `mean` and `difference`, if it has them."""
     if not origin.follow or not runs or not runs[0].values:
         return []
-    ours = runs[0].values
-    values = {"mean": math.fsum(ours) / len(ours)}
+    first = runs[0].values
+    values = {"mean": math.fsum(first) / len(first)}
     if len(runs) > 1:
-        gaps = [a - b for a, b in zip(ours, runs[1].values or (), strict=True)]
+        gaps = [a - b for a, b in zip(first, runs[1].values or (), strict=True)]
         values["difference"] = math.fsum(gaps) / len(gaps)
     return [
         checked(name, f"{value:.10g}", origin.file, row[name], equal=agrees(row[name], value))
@@ -151,15 +151,15 @@ def recomputed(origin: Origin, row: Mapping[str, str], runs: list[Entering]) -> 
 
 def checked(name: str, value: str, source: str, printed: str, *, equal: bool) -> Checked:
     """A value that was computed again from a stored file, beside the printed one."""
-    said = "as printed" if equal else f"NOT the printed {printed or '—'}"
-    return Checked(name, f"recomputed from {source}: {value}", said, equal)
+    outcome = "as printed" if equal else f"NOT the printed {printed or '—'}"
+    return Checked(name, f"recomputed from {source}: {value}", outcome, equal)
 
 
 def agrees(printed: str, value: float) -> bool:
     """Whether a table's text is this number, to the ten digits that a table has."""
     try:
         return math.isclose(float(printed), value, rel_tol=_DIGITS, abs_tol=_NOTHING)
-    except ValueError:  # no number stands there
+    except ValueError:  # the text is not a number
         return False
 
 
@@ -204,8 +204,8 @@ def trace(
 ) -> tuple[Origin, list[Entering], list[Checked]]:
     """What a claim's numbers come from: its origin, the runs that enter, and each number computed from them again.
 
-    The study's stored files lie beside `path`, the claims; `declared` is their ledger, `configs/claims.yaml`. There is
-    no run and no number where the study does not test the claim.
+    The study's stored files are beside `path`, the claims; `declared` is their ledger, `configs/claims.yaml`. If the
+    study does not test the claim, there are no runs and no numbers.
     """
     study = Stored(path.parent)
     settings = study.settings
@@ -228,8 +228,8 @@ def trace(
     if isinstance(claim.test, Measure):
         origin = replace(origin, source=QUANTITIES[claim.test.quantity].frame)
     made = describe(claim)
-    said = "as printed" if made == row["test"] else f"NOT the test that was made: {made}"
-    numbers = [Checked("test", f"declared by {declared}", said, said == "as printed")]
+    outcome = "as printed" if made == row["test"] else f"NOT the test that was made: {made}"
+    numbers = [Checked("test", f"declared by {declared}", outcome, outcome == "as printed")]
     for name in (*_NUMBERS, "verdict"):
         text, printed = _text(again[name]), row[name]
         equal = agrees(printed, again[name]) if isinstance(again[name], float) else text == printed
@@ -238,7 +238,7 @@ def trace(
 
 
 def _entering(test: Test, frames: LedgerFrames) -> Iterator[Entering]:
-    """The runs that enter, with the value of each; of a searched largest difference those of the largest."""
+    """The runs that enter, with the value of each; if a largest difference is searched, those of the largest."""
     variants, benchmarks = variants_of(test), list[str]()
     if isinstance(test, Largest):
         gains = searched(test, frames.runs)
@@ -251,12 +251,12 @@ def _entering(test: Test, frames: LedgerFrames) -> Iterator[Entering]:
         for variant in variants:
             arm = _arm(test, model, variant, benchmarks, frames)
             paired = arm[arm.index.isin(tested.index)]
-            arm = paired if len(paired) else arm  # the base model, evaluated once, stands against each seed
+            arm = paired if len(paired) else arm  # the base model, evaluated once, is compared with each seed
             yield Entering(model, variant, tuple(map(int, arm.index)), tuple(arm.tolist()))
 
 
 def _arm(test: Test, model: str, variant: str, benchmarks: list[str], frames: LedgerFrames) -> pd.Series:
-    """Each run's value, indexed by seed, rising."""
+    """Each run's value, indexed by ascending seed."""
     if isinstance(test, Measure):
         return runs_of(frames.quantities, test.quantity, variant).loc[model].sort_index()
     runs = frames.runs

@@ -1,4 +1,4 @@
-"""What a cell samples and selects by, from its own manifest; for a base model from its study's files."""
+"""The settings by which a cell samples and selects: from its own manifest, a base model's from its study's file."""
 
 import json
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from ict_core.store.manifests import read_manifest
 
 @dataclass(frozen=True)
 class Inspected:
-    """A checkpoint, and what its rollouts are sampled, graded and selected by."""
+    """A checkpoint, and the settings by which its rollouts are sampled, graded and selected."""
 
     name: str  # its place in the results, study/model/variant/seed-n
     study: Path  # the folder of its study's results
@@ -29,11 +29,11 @@ class Inspected:
     training: Training
     grading: dict[str, Any]  # the limits of the verifier, as keywords of `GradingPool`
     known_forks: bool  # whether the training problems are the mini world's
-    rules: dict[str, Method]  # the one that trained it, by its name; of a base model none
+    rules: dict[str, Method]  # the rule that trained it, by its name; none for a base model
 
 
 def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
-    """A trained cell or a base model of a study's results; a base model, and no other, needs its study's file."""
+    """A trained cell or a base model of a study's results; a base model needs its study's file, a cell takes none."""
     file = CellFiles(folder).train / MANIFEST
     if file.exists():
         if study_file is not None:

@@ -1,8 +1,8 @@
-"""Sampled groups as one page of HTML that stands alone: every token shaded by a score, kept tokens and forks marked.
+"""Sampled groups as one self-contained HTML page: every token shaded by a score, kept tokens and forks marked.
 
-What a model wrote is hostile until proven otherwise: it enters the page as JSON without any character that HTML reads,
-and the page's script only ever puts it into text nodes. A Content-Security-Policy lets nothing run or load but the
-page's own script and style.
+A model's text is treated as hostile: it enters the page as JSON without any character that HTML interprets, and the
+page's script only ever puts it into text nodes. A Content-Security-Policy lets nothing run or load except the page's
+own script and style.
 """
 
 import base64
@@ -45,7 +45,7 @@ SHADES = {
     "advantage": ("A", "advantage of the rollout in its group", ""),
     "gradient": ("|A| √(1 − 2p + β)", "norm of A times the gradient of ln p by the logits", ""),
 }
-"""What tokens can be shaded by: name, meaning, unit. Those from p on are computed in the page, from p, H2 and A."""
+"""The quantities that can shade tokens: name, meaning, unit. The page computes those from p on, from p, H2 and A."""
 
 _TEMPLATE = """\
 <!doctype html>
@@ -69,8 +69,8 @@ _TEMPLATE = """\
 def page_data(groups: Groups, weights: dict[str, Tensor], title: str, facts: list[str]) -> dict[str, Any]:
     """All that the page shows, as JSON-able values.
 
-    `weights` are those of each rule by its name, (B, T), bool or float; `title` and `facts` tell where the groups were
-    sampled from and how.
+    `weights` are each rule's token weights by the rule's name, (B, T), bool or float; `title` and `facts` say from what
+    and how the groups were sampled.
     """
     used = groups.completion_ids[groups.completion_mask].unique().tolist()
     if groups.alternatives is not None:
@@ -79,7 +79,7 @@ def page_data(groups: Groups, weights: dict[str, Tensor], title: str, facts: lis
     return {
         "title": title,
         "facts": facts,
-        "shades": [[key, *shown] for key, shown in SHADES.items()],
+        "shades": [[key, *texts] for key, texts in SHADES.items()],
         "rules": list(weights),
         "vocabulary": {i: str(groups.tokenizer.decode([i], clean_up_tokenization_spaces=False)) for i in set(used)},
         "groups": [
@@ -93,34 +93,34 @@ def page_data(groups: Groups, weights: dict[str, Tensor], title: str, facts: lis
 
 
 def _rollout(groups: Groups, weights: dict[str, Tensor], row: int) -> dict[str, Any]:
-    """A rollout: one list a quantity, one entry a token; marks are lists of positions."""
-    on, tokens, reward = groups.completion_mask[row], groups.statistics, groups.rewards[row]
-    forks = groups.forks[row][on]
+    """A rollout: one list per quantity, one entry per token; marks are lists of positions."""
+    mask, tokens, reward = groups.completion_mask[row], groups.statistics, groups.rewards[row]
+    forks = groups.forks[row][mask]
     likeliest = groups.alternatives
-    probabilities = [] if likeliest is None else likeliest.probs[row][on].tolist()
+    probabilities = [] if likeliest is None else likeliest.probs[row][mask].tolist()
     return {
         "reward": None if reward.isnan() else reward.item(),
         "advantage": short(groups.advantages[row].item()),
-        "ids": groups.completion_ids[row][on].tolist(),
-        "columns": {name: [short(x) for x in tokens[name][row][on].tolist()] for name in STATISTICS},
-        "kept": [of_rule[row].nonzero().flatten().tolist() for of_rule in weights.values()],
+        "ids": groups.completion_ids[row][mask].tolist(),
+        "columns": {name: [short(x) for x in tokens[name][row][mask].tolist()] for name in STATISTICS},
+        "kept": [values[row].nonzero().flatten().tolist() for values in weights.values()],
         "weights": [
-            [] if of_rule.dtype == torch.bool else [short(x) for x in of_rule[row][on].tolist()]
-            for of_rule in weights.values()
+            [] if values.dtype == torch.bool else [short(x) for x in values[row][mask].tolist()]
+            for values in weights.values()
         ],
         "forks": None if forks.isnan().any() else forks.nonzero().flatten().tolist(),
-        "likeliest": [] if likeliest is None else likeliest.ids[row][on].tolist(),
+        "likeliest": [] if likeliest is None else likeliest.ids[row][mask].tolist(),
         "probabilities": [[short(p) for p in at] for at in probabilities],
     }
 
 
 def short(value: float) -> float:
-    """Four significant digits."""
+    """A number rounded to four significant digits."""
     return float(f"{value:.4g}")
 
 
 def page(data: dict[str, Any], shown: str = "Tokens", own: str = "page") -> str:
-    """The page of :func:`page_data`, or of other data: what is `shown`, and the stem of its `own` script."""
+    """The page of :func:`page_data`, or of other data; `shown` begins its title, `own` is the stem of its script."""
     style, script = _source("page.css"), _source("text.js") + _source(f"{own}.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -157,8 +157,8 @@ def chosen_problems(path: Path, benchmark: str | None, count: int, seed: int) ->
         problems = problems[problems["benchmark"] == benchmark]
     if not 1 <= count <= len(problems):
         raise UserError(f"--count {count} is not allowed; allowed: 1 to {len(problems)}, the problems of {path}")
-    drawn = generator(seed, "inspected problems").choice(len(problems), count, replace=False)
-    return problems.iloc[sorted(drawn)]
+    rows = generator(seed, "inspected problems").choice(len(problems), count, replace=False)
+    return problems.iloc[sorted(rows)]
 
 
 def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
@@ -172,15 +172,15 @@ def with_rules(cell: Inspected, files: list[Path]) -> dict[str, Method]:
 
 
 def token_weights(groups: Groups, rules: dict[str, Method], seed: int) -> dict[str, Tensor]:
-    """What each rule gives the tokens where these groups are the whole optimisation batch, (B, T) by rule."""
-    drawn, named = derive_seed(seed, "inspected rule"), [Rule.of(name, method) for name, method in rules.items()]
+    """The token weights of each rule if these groups are the whole optimisation batch, (B, T) by rule."""
+    rule_seed, named = derive_seed(seed, "inspected rule"), [Rule.of(name, method) for name, method in rules.items()]
     tensors = groups.statistics, groups.advantages, groups.completion_mask, groups.completion_ids
     batch = TokenBatch(*tensors, decisions=groups.decisions(named))
-    return {rule.name: rule.weights(batch, drawn) for rule in named}
+    return {rule.name: rule.weights(batch, rule_seed) for rule in named}
 
 
 def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFrame, seed: int, alternatives: int) -> str:
-    """The page, as HTML, with so many likeliest tokens at each position; `problems` lack the model's template."""
+    """The page, as HTML, with this number of `alternatives` at each position; `problems` lack the model's template."""
     if not 0 <= alternatives <= _MOST_ALTERNATIVES:
         raise UserError(f"--alternatives {alternatives} is not allowed; allowed: 0 to {_MOST_ALTERNATIVES}")
     training = cell.training
@@ -193,8 +193,8 @@ def tokens_page(cell: Inspected, rules: dict[str, Method], problems: pd.DataFram
         alternatives=alternatives,
         threads=training.threads,
     )
-    asked = problems.assign(prompt=templated(cell.template, problems["prompt"]))
-    groups = sample_groups(cell.checkpoint, asked, sampling, cell.grading)
+    prompted = problems.assign(prompt=templated(cell.template, problems["prompt"]))
+    groups = sample_groups(cell.checkpoint, prompted, sampling, cell.grading)
     size = training.group_size
     facts = [
         f"{size} rollouts of each of {len(problems)} prompts, sampled at temperature {training.temperature:g} with at "

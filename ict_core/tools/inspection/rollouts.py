@@ -1,4 +1,4 @@
-"""All rollouts that a training has kept, as one page: by step, problem and reward, every token with ln p and weight."""
+"""The rollouts that a training has kept, as one page: by step, problem and reward, each token with ln p and weight."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +17,9 @@ from ict_core.tools.place import place_of
 
 
 def rollouts_page(folder: Path, most: int) -> str:
-    """The page of a cell, as HTML, with at most so many rollouts: of all steps, or of some that lie evenly apart.
+    """The page of a cell, as HTML, with at most about `most` rollouts: of all steps, or of some evenly spaced ones.
 
-    Mean reward and length are those of every step. Prompts stand there if the study's problems are here.
+    Mean reward and length are shown for every step, prompts if the study's problems are here.
     """
     place = place_of(folder)
     train = TrainFiles(CellFiles(folder).train)
@@ -30,9 +30,9 @@ def rollouts_page(folder: Path, most: int) -> str:
         )
     frames = [records.read_frame(file, records.KEPT_ROLLOUTS, train.folder) for file in kept]
     chosen = [*_some(frames, most)]
-    shown = pd.concat(chosen, ignore_index=True)
+    selected = pd.concat(chosen, ignore_index=True)
     log = records.read_frame(train.log, records.LOG, train.folder)
-    number = f"{len(shown):,} of {sum(map(len, frames)):,} rollouts, those of {len(chosen)} of {len(frames)} batches"
+    number = f"{len(selected):,} of {sum(map(len, frames)):,} rollouts, those of {len(chosen)} of {len(frames)} batches"
     facts = [f"{number}. A bar below marks a token that the rule kept."]
     faults = run_faults(log.assign(**place.cell._asdict()))
     facts += [
@@ -42,16 +42,16 @@ def rollouts_page(folder: Path, most: int) -> str:
         "title": "/".join(folder.resolve().parts[-4:]),
         "facts": facts,
         "steps": [_means(frame) for frame in frames],
-        **_rollouts(shown, StudyFiles(place.results).train_problems),
+        **_rollouts(selected, StudyFiles(place.results).train_problems),
     }
     tokenizer = read_tokenizer(CellFiles(folder).model)
-    used = sorted({int(i) for ids in shown["ids"] for i in ids})
+    used = sorted({int(i) for ids in selected["ids"] for i in ids})
     texts = tokenizer.batch_decode([[i] for i in used], clean_up_tokenization_spaces=False)
     return page(data | {"vocabulary": dict(zip(used, texts, strict=True))}, "Training rollouts", "rollouts")
 
 
 def _some(frames: list[pd.DataFrame], most: int) -> Iterator[pd.DataFrame]:
-    """Whole batches, evenly apart, the first and the last among them; of a batch that is too large whole groups."""
+    """Whole batches, evenly spaced, the first and the last among them; of a batch that is too large, whole groups."""
     steps = min(len(frames), max(1, most // max(map(len, frames))))
     for at in np.unique(np.linspace(0, len(frames) - 1, steps).round().astype(int)):
         size = int(frames[at]["rollout"].max()) + 1
@@ -68,17 +68,17 @@ def _means(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def _rollouts(shown: pd.DataFrame, problems: Path) -> dict[str, Any]:
-    """The rollouts and their problems, each once, with prompt and answer where the file of the problems is here."""
+    """The rollouts and their problems, each once, with prompt and answer if the file of the problems is here."""
     key = ["benchmark", "problem"]
-    asked = shown[key].drop_duplicates(ignore_index=True)
-    told = asked.assign(prompt=None, answer=None)
+    names = shown[key].drop_duplicates(ignore_index=True)
+    table = names.assign(prompt=None, answer=None)
     if problems.exists():
         every = records.read_frame(problems, records.PROBLEMS)[[*key, "prompt", "answer"]].drop_duplicates(key)
-        told = asked.merge(every, how="left").astype(object)
-        told = told.where(told.notna(), None)
-    numbers = {tuple(pair): number for number, pair in enumerate(asked.to_numpy().tolist())}
+        table = names.merge(every, how="left").astype(object)
+        table = table.where(table.notna(), None)
+    numbers = {tuple(pair): number for number, pair in enumerate(names.to_numpy().tolist())}
     return {
-        "problems": told.to_numpy().tolist(),
+        "problems": table.to_numpy().tolist(),
         "rollouts": [
             {
                 **{name: row[name] for name in ("step", "group", "rollout", "truncated")},
@@ -95,5 +95,5 @@ def _rollouts(shown: pd.DataFrame, problems: Path) -> dict[str, Any]:
 
 
 def _weights(weights: list[float]) -> list[float] | float:
-    """One number where all tokens have the same weight."""
+    """The tokens' weights; one number if all are the same."""
     return short(weights[0]) if len(set(weights)) == 1 else [short(weight) for weight in weights]

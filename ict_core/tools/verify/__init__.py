@@ -1,1 +1,1 @@
-"""Whether a cell comes out the same again: rerun through the stages' own commands, and compared."""
+"""Whether a cell gives the same results again: reruns it by the stages' own commands, and compares."""

@@ -1,4 +1,4 @@
-"""What two runs differ in: of one cell and its rerun, and of a whole study and a stored one."""
+"""The differences between two runs: a cell and its rerun, or a whole study and a stored one."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
 
 
 def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
-    """What configuration, packages, code and inputs differ in from those that made the stored cell, a line each."""
+    """The differences in configuration, packages, code and inputs from those of the stored cell, a line each."""
     for stage in stages:
         stored = read_manifest(place.manifest(stage))
         config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)
@@ -50,7 +50,7 @@ def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterato
 
 
 def _code(loaded: dict[str, str]) -> Iterator[str]:
-    """The library's files that the job had loaded and that are other ones now."""
+    """The library's files that the job had loaded and that have changed since, a line each."""
     for name, sha256 in loaded.items():
         file = _LIBRARY / name
         if not file.exists():
@@ -60,13 +60,13 @@ def _code(loaded: dict[str, str]) -> Iterator[str]:
 
 
 def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator[str]:
-    """What machine, threads, flags and resolved settings of the libraries differ in, by the manifests of both.
+    """The differences in machine, threads, flags and resolved settings of the libraries, by the manifests of both.
 
-    Where the numerics make two CPUs one (:func:`~ict_core.process.machine.hardware_class`), another CPU is no change.
+    If both have one :func:`~ict_core.process.machine.hardware_class`, another CPU is no difference.
     """
     for stage in stages:
         stored, now = (read_manifest(p.manifest(stage)) for p in (place, again))
-        if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache: another job sampled it
+        if stage == "generate" and stored["engine_settings"] is None:  # all was in the cache, sampled by another job
             continue
         if hardware_class(stored["platform"], stored["process"]) == hardware_class(now["platform"], now["process"]):
             for content in (stored, now):
@@ -75,14 +75,14 @@ def changes_after(place: Place, again: Place, stages: Sequence[str]) -> Iterator
 
 
 def on_gpu(place: Place, again: Place, stages: Sequence[str]) -> bool:
-    """Whether a GPU took part, then or now."""
+    """Whether a GPU took part in either run."""
     return any(read_manifest(p.manifest(stage))["platform"]["gpus"] for p in (place, again) for stage in stages)
 
 
 def _differences(stored: dict[str, Any], now: dict[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    ours, theirs = ({key: content[key] for key in keys if key in content} for content in (stored, now))
-    for key, then, today in compare(ours, theirs).different:
-        yield f"{key}: {then} -> {today}"
+    before, after = ({key: content[key] for key in keys if key in content} for content in (stored, now))
+    for key, old, new in compare(before, after).different:
+        yield f"{key}: {old} -> {new}"
 
 
 def listed(lines: Sequence[str], longest: int | None = None) -> list[str]:
@@ -92,7 +92,7 @@ def listed(lines: Sequence[str], longest: int | None = None) -> list[str]:
 
 
 def changes_page(changes: Sequence[str]) -> str:
-    """What has changed since the cell was made; nothing where nothing has."""
+    """What has changed since the cell was made; empty if nothing has."""
     if not changes:
         return ""
     head = "Changed since the cell was made, so that a difference would prove nothing:"
@@ -100,11 +100,11 @@ def changes_page(changes: Sequence[str]) -> str:
 
 
 _SHOWN = 12  # digits of a hash
-_KEYS = ("step", "group", "rollout", "position", "benchmark", "problem", "sample")  # that name a row of a frame
+_KEYS = ("step", "group", "rollout", "position", "benchmark", "problem", "sample")  # columns that identify a row
 
 
 class Compared(NamedTuple):
-    """One thing that both runs have: of each the beginning of a hash or a number."""
+    """One thing that both runs have, with the start of its hash or its number in each."""
 
     what: str
     stored: str
@@ -114,7 +114,7 @@ class Compared(NamedTuple):
 
 
 def compare_stage(stage: str, stored: Place, again: Place, steps: int | None) -> Iterator[Compared]:
-    """All that a stage wrote and that its inputs determine, of a training's first `steps` or of all: no wall time."""
+    """Compare what a stage's inputs determine of its output, so no wall time; of a training all or `steps` steps."""
     if stage in ("train", "pretrain") and steps is None:
         yield from _checkpoints(stored, again)
     if stage == "train":
@@ -144,10 +144,10 @@ def _hashes(what: str, stored: str, again: str) -> Compared:
 
 def _weights(stored: Place, again: Place) -> str:
     """The largest difference of a weight."""
-    ours, theirs = (_tensors(place.checkpoint) for place in (stored, again))
-    if ours.keys() != theirs.keys():
+    before, after = (_tensors(place.checkpoint) for place in (stored, again))
+    if before.keys() != after.keys():
         return "other tensors"
-    largest, name = max((float((a.double() - theirs[k].double()).abs().max()), k) for k, a in ours.items())
+    largest, name = max((float((a.double() - after[k].double()).abs().max()), k) for k, a in before.items())
     return f"a weight differs by {largest:.3g} at most ({name})"
 
 
@@ -158,7 +158,7 @@ def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
 
 
 def _frames(files: Sequence[Path], kinds: dict[str, str], steps: int | None = None) -> Compared:
-    """Two files of one kind of frame, of what a training tells of its steps as far as it was trained again."""
+    """Compare two files of one kind of frame; of a training's frame only the first `steps` steps, if given."""
     stored, again = (records.read_frame(file, kinds) for file in files)
     what = files[0].name if "step" in kinds else files[0].stem
     if steps is not None:
@@ -171,7 +171,7 @@ def _frames(files: Sequence[Path], kinds: dict[str, str], steps: int | None = No
 
 
 def _scores(files: Sequence[Path], cell: Cell) -> Iterator[Compared]:
-    """What two files of grades count to."""
+    """Compare the scores that two files of grades give."""
     scores = [score_grades(records.read_frame(file, records.GRADES), cell) for file in files]
     yield _hashes("scores", *(records.frame_hash(frame, records.SCORES) for frame in scores))
     enough = min(int(frame["n"].min()) for frame in scores)  # graded samples of every problem
@@ -188,15 +188,15 @@ def _average(scores: pd.DataFrame, metric: str) -> float:
 
 
 def _difference(stored: pd.DataFrame, again: pd.DataFrame) -> str:
-    """How many rows differ, from which on, in which columns, and by how much at most in those of numbers."""
+    """How many rows differ, the first of them, in which columns, and the largest differences of numbers."""
     both = min(len(stored), len(again))
     a, b = stored[:both], again[:both][stored.columns]
-    other = (a != b) & ~(a.isna() & b.isna())
+    unequal = (a != b) & ~(a.isna() & b.isna())
     texts = [] if len(stored) == len(again) else [f"{len(stored)} and {len(again)} rows"]
-    if both and (rows := other.any(axis=1)).any():
+    if both and (rows := unequal.any(axis=1)).any():
         first = ", ".join(f"{key} {a.loc[rows, key].iloc[0]}" for key in a.columns if key in _KEYS)
-        gaps = {c: (a[c] - b[c]).abs().max() for c in a.columns[other.any()] if is_float_dtype(a[c])}
-        names = [f"{c} by {gaps[c]:.3g} at most" if c in gaps else c for c in a.columns[other.any()]]
+        gaps = {c: (a[c] - b[c]).abs().max() for c in a.columns[unequal.any()] if is_float_dtype(a[c])}
+        names = [f"{c} by {gaps[c]:.3g} at most" if c in gaps else c for c in a.columns[unequal.any()]]
         texts.append(f"{100 * rows.mean():.1f} % of the rows, first {first}: {', '.join(names)}")
     return "; ".join(texts)
 
@@ -208,11 +208,11 @@ def verify_page(rows: Sequence[Compared]) -> str:
 
 
 def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
-    """The last line of `ict verify`: whether something had `changed` before, or a `gpu` took part."""
-    other = [row.what for row in rows if not row.equal]
-    if not other:
+    """The last line of `ict verify`; `changed`: something had changed before the rerun, `gpu`: a GPU took part."""
+    unequal = [row.what for row in rows if not row.equal]
+    if not unequal:
         return f"equal: all {len(rows)} are the same, bit by bit"
-    text = f"different: {', '.join(other)}"
+    text = f"different: {', '.join(unequal)}"
     if changed:
         text += "; not the same code, configuration, packages or machine made both, as said above"
     if gpu:
@@ -221,18 +221,18 @@ def verdict(rows: Sequence[Compared], *, changed: bool, gpu: bool) -> str:
 
 
 _RUN = StudyFiles(Path())
-# what holds wall times
+# the files with wall times
 _TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in TABLE_KINDS), _RUN.manifest)
 _LONGEST = 200  # characters of a line of a list
 
 
 class Against(NamedTuple):
-    """What a run and a stored one differ in."""
+    """The differences between a run and a stored one."""
 
     files: dict[str, str]  # every stored file but those with wall times: `same`, `differs` or `missing`
-    verdicts: dict[str, tuple[str, str]]  # of the claims with another verdict, the stored one and the run's
-    claims: int  # that both have
-    kinds: list[str]  # what of code, packages and hardware differs, in words
+    verdicts: dict[str, tuple[str, str]]  # the stored verdict and the run's, of claims where they differ
+    claims: int  # how many both have
+    kinds: list[str]  # differences of code, packages and hardware, in words
     configuration: list[str]  # which keys of `study.json` differ
 
     @property
@@ -256,8 +256,8 @@ def against(results: Path, stored: Path) -> Against:
     settings = [read_manifest(study.settings) for study in studies]
     keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
     then_kinds, now_kinds = (kinds(read_manifest(study.manifest)) for study in studies)
-    other = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
-    return Against(files, verdicts, len(both), other, keys)
+    causes = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
+    return Against(files, verdicts, len(both), causes, keys)
 
 
 def _compared(ours: Path, theirs: Path) -> str:
@@ -271,13 +271,13 @@ def against_page(outcome: Against, results: Path, stored: Path) -> str:
     lines = [f"{results} against {stored}"]
     if outcome.configuration:
         lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
-    other = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
-    same = len(outcome.files) - len(other)
+    differing = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
+    same = len(outcome.files) - len(differing)
     uncompared = "(wall times and manifests are not compared)"
-    lines += [f"files: {same} of {len(outcome.files)} are the same bytes {uncompared}", *listed(other, _LONGEST)]
+    lines += [f"files: {same} of {len(outcome.files)} are the same bytes {uncompared}", *listed(differing, _LONGEST)]
     changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
     lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
     lines += listed(changed, _LONGEST)
-    if other and outcome.kinds:
+    if differing and outcome.kinds:
         lines += ["what may be the cause:", *listed(outcome.kinds, _LONGEST)]
     return "\n".join(lines) + "\n"

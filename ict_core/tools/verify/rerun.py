@@ -1,4 +1,4 @@
-"""The stages of one finished cell again, each by its own command in a process of its own, into another folder."""
+"""Reruns the stages of one finished cell, each by its own command in a process of its own, into another folder."""
 
 import os
 import subprocess
@@ -20,11 +20,11 @@ from ict_core.tools.place import Place
 def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | None) -> tuple[str, ...]:
     """The stages to run again, in their order.
 
-    `wanted` are names with commas between them; without it all that can be rerun, or where the optimiser `steps` are
-    given the training alone. A fetched model has no `pretrain`.
+    `wanted` are names separated by commas. Without it, all stages that can be rerun, or the training alone if the
+    optimiser `steps` are given. A fetched model has no `pretrain`.
     """
     possible: tuple[str, ...] = ("train", "generate", "grade")
-    if place.cell in {*study.tuning_cells(), *study.later_cells()}:  # which answer no benchmark
+    if place.cell in {*study.tuning_cells(), *study.later_cells()}:  # they answer no benchmark
         possible = possible[:1]
     if place.is_base:  # pretrained, or fetched and not made
         made = isinstance(study.models[place.cell.model], ScratchModel)
@@ -43,7 +43,7 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     return chosen
 
 
-# what Snakemake sets of every job: linear algebra sums in another order with another number of threads
+# Snakemake sets these for every job: linear algebra sums in another order with another number of threads
 _THREADS = ("OMP", "GOTO", "OPENBLAS", "MKL", "VECLIB", "NUMEXPR")
 
 
@@ -52,8 +52,8 @@ def rerun(
 ) -> Iterator[tuple[str, float]]:
     """Run stages of a cell, and yield each with the seconds it took, when it has ended.
 
-    What a stage reads is the rerun's where it was rerun, else the stored. A training of so many optimiser `steps`, or
-    of all. `out` is laid out as a study's folder. The error where a stage fails has its log's last line.
+    A stage reads the rerun's files if they were made again, otherwise the stored ones. A training stops after `steps`
+    optimiser steps, if given. `out` is laid out as a study's folder. If a stage fails, the error says why, by its log.
     """
     again = replace(place, results=out)
     for stage in stages:
@@ -83,7 +83,7 @@ def rerun(
 
 
 def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[str]:
-    """What stands before a stage's name in its rule: a lease where it may hold GPUs, a training's launcher."""
+    """The words before a stage's name in its rule: a lease if it may hold GPUs, a training's launcher."""
     ict = [sys.executable, "-m", "ict_core"]
     if stage not in ("train", "generate"):
         return ict

@@ -1,4 +1,4 @@
-"""What makes a training step cheap, with the same result but for rounding: packed passes and lean decoding.
+"""Optimisations of a training step that change results only by rounding: packed passes and lean decoding.
 
-``passes: dense`` in a recipe leaves all of it out. The step itself (``training.trainer``) reads without it.
+``passes: dense`` in a recipe turns all of them off. The step itself (``training.trainer``) can be read without them.
 """

@@ -1,4 +1,4 @@
-"""A causal model's forward pass over packed rows, of whatever family it is, held against its own."""
+"""A forward pass over packed rows for a causal model of any family, compared with the model's own forward pass."""
 
 import copy
 import functools
@@ -22,15 +22,15 @@ _ATTENTION = "packed"
 _LAYERS = {"full_attention", "sliding_attention"}
 _SMALL = {"num_hidden_layers": 2, "vocab_size": 64, "sliding_window": 3, "max_window_layers": 1}
 _SMALL |= {"intermediate_size": 64, "moe_intermediate_size": 64}
-_ROUNDING = 3.0  # times the root of a type's precision: what two orders of operations may differ by, nats
-_SHORT = 256  # tokens of a sequence whose probabilities of attention are kept
-_VOCABULARY_CHUNK = 32_768  # logits of a token that are held at a time, as in TRL
+_ROUNDING = 3.0  # times the root of a dtype's precision: how much two orders of operations may differ, nats
+_SHORT = 256  # longest sequence, in tokens, whose attention probabilities are kept
+_VOCABULARY_CHUNK = 32_768  # logits of a token that are in memory at a time, as in TRL
 
 
 def _attention(
     module: torch.nn.Module, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """transformers' ``sdpa``; over the whole sequences where the states that come are packed, (1, heads, N, width)."""
+    """transformers' ``sdpa``; where the states are packed, (1, heads, N, width), it attends over whole sequences."""
     packed: Packed | None = getattr(mask, "packed", None)
     if packed is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
@@ -38,47 +38,47 @@ def _attention(
     window = options.get("sliding_window") or torch.inf
     if packed.gathering is not None:
         return _gathered_attention(module, flat, packed, window, **options), None
-    seen, plain = [], fits(query) and query.size(1) == key.size(1)
-    for index, start in packed.rows:  # of one length each
+    outputs, plain = [], fits(query) and query.size(1) == key.size(1)
+    for index, start in packed.rows:  # each of one length
         length = index.size(1)
-        # gathered as embeddings, whose backward pass adds up what the rows that share a state send back to it
+        # gathered by `embedding`, whose backward pass adds up the gradients of the rows that share a state
         q, k, v = (
-            embedding(own, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2)
-            for own, part in zip((index[:, start:], index, index), flat, strict=True)
+            embedding(cells, part.flatten(1)).unflatten(-1, part.shape[1:]).transpose(1, 2)
+            for cells, part in zip((index[:, start:], index, index), flat, strict=True)
         )
-        # padding stands on the right, where no causal query of a token looks
+        # padding is on the right, which no causal query of a token sees
         if plain and length <= min(window, _SHORT):
             attended: Tensor = ShortAttention.apply(q, k, v, options["scaling"])
-            seen.append(attended.transpose(1, 2).flatten(0, 1))
+            outputs.append(attended.transpose(1, 2).flatten(0, 1))
             continue
-        near = _window(start, length, window, query.device) if window < length or start else None
-        seen.append(sdpa_attention_forward(module, q, k, v, near, **options)[0].flatten(0, 1))
-    return torch.cat(seen)[packed.cells].unsqueeze(0), None
+        window_mask = _window(start, length, window, query.device) if window < length or start else None
+        outputs.append(sdpa_attention_forward(module, q, k, v, window_mask, **options)[0].flatten(0, 1))
+    return torch.cat(outputs)[packed.cells].unsqueeze(0), None
 
 
 def _gathered_attention(
     module: torch.nn.Module, flat: list[Tensor], packed: Packed, window: float, **options: Any
 ) -> Tensor:
-    """The same in few operations, from queries, keys and values, (N, heads, width)."""
+    """The same attention in few operations, from queries, keys and values, (N, heads, width)."""
     assert packed.gathering is not None
-    widths, seen = [part[0].numel() for part in flat], []
-    whole = Gather.apply(torch.cat([part.flatten(1) for part in flat], 1), packed.gathering)
-    for cells, (index, _) in zip(whole.split([index.numel() for index, _ in packed.rows]), packed.rows, strict=True):
+    widths, outputs = [part[0].numel() for part in flat], []
+    gathered = Gather.apply(torch.cat([part.flatten(1) for part in flat], 1), packed.gathering)
+    for cells, (index, _) in zip(gathered.split([index.numel() for index, _ in packed.rows]), packed.rows, strict=True):
         q, k, v = (
-            of_cells.unflatten(1, part.shape[1:]).unflatten(0, index.shape).transpose(1, 2)
-            for of_cells, part in zip(cells.split(widths, 1), flat, strict=True)
+            states.unflatten(1, part.shape[1:]).unflatten(0, index.shape).transpose(1, 2)
+            for states, part in zip(cells.split(widths, 1), flat, strict=True)
         )
-        near = _window(0, index.size(1), window, cells.device) if window < index.size(1) else None
-        seen.append(sdpa_attention_forward(module, q, k, v, near, **options)[0].flatten(0, 1))
-    attended: Tensor = FirstCells.apply(torch.cat(seen), packed.gathering)
+        window_mask = _window(0, index.size(1), window, cells.device) if window < index.size(1) else None
+        outputs.append(sdpa_attention_forward(module, q, k, v, window_mask, **options)[0].flatten(0, 1))
+    attended: Tensor = FirstCells.apply(torch.cat(outputs), packed.gathering)
     return attended.unsqueeze(0)
 
 
 def _window(start: int, length: int, size: float, device: torch.device) -> Tensor:
-    """(1, 1, L - start, L) bool: each token from ``start`` on sees itself and the ``size`` - 1 before it."""
+    """A mask, (1, 1, L - start, L) bool: each token from ``start`` on sees itself and the ``size`` - 1 before it."""
     positions = torch.arange(length, device=device)
-    back = positions[start:, None] - positions
-    return ((back >= 0) & (back < size))[None, None]
+    distance = positions[start:, None] - positions
+    return ((distance >= 0) & (distance < size))[None, None]
 
 
 AttentionInterface.register(_ATTENTION, _attention)
@@ -86,16 +86,16 @@ AttentionMaskInterface.register(_ATTENTION, sdpa_mask)
 
 
 def add_packed_forward(model: Any, temperature: float) -> None:
-    """Teach a causal model ``model(packed=...)``; without ``packed`` its forward pass is what it was.
+    """Give a causal model ``model(packed=...)``; without ``packed`` its forward pass is unchanged.
 
-    ``model(packed=layout)`` returns the final hidden states, (N, D); ``model(packed=layout, state=..., token=...)`` the
-    log-probabilities of tokens (M,) predicted by states (M,), at the temperature, and with ``entropy=True`` their
-    entropies. Both go through the model's own
-    ``forward``, so that wrappers which gather sharded weights or reduce gradients see them. What the two give for
-    some tokens is compared once, here.
+    ``model(packed=layout)`` returns the final hidden states, (N, D). ``model(packed=layout, state=..., token=...)``
+    returns the log-probabilities of tokens (M,), predicted by states (M,), at the temperature; with ``entropy=True``
+    also their entropies. Both are calls of the model's ``forward``, so that wrappers that gather sharded weights or
+    reduce gradients see them. Here the log-probabilities of some tokens are compared once with those of the model's own
+    forward pass.
 
     Raises:
-        UserError: packed passes would not give what the model's own forward pass gives.
+        UserError: packed passes would give other results than the model's own forward pass.
     """
     config = model.config.get_text_config()
     reason = _unknown(config)
@@ -115,29 +115,29 @@ def _refusal(config: Any, reason: str | Exception) -> UserError:
 
 
 def check_family(config: Any) -> None:
-    """Refuse, before anything is trained, a model of that configuration which :func:`add_packed_forward` would refuse.
+    """Refuse, before anything is trained, a configuration whose model :func:`add_packed_forward` would refuse.
 
-    A model of random weights like it is tried, of two layers, a small vocabulary and short windows.
+    The test uses a model with random weights, two layers, a small vocabulary and short windows.
     """
-    tried = copy.deepcopy(config.get_text_config())
-    tried._attn_implementation = "sdpa"
-    if reason := _unknown(tried):
+    small = copy.deepcopy(config.get_text_config())
+    small._attn_implementation = "sdpa"
+    if reason := _unknown(small):
         raise _refusal(config, reason)
     try:
-        for key, most in _SMALL.items():
-            if getattr(tried, key, None) is not None:
-                setattr(tried, key, min(getattr(tried, key), most))
-        if getattr(tried, "layer_types", None) is not None:
-            tried.layer_types = (sorted(set(tried.layer_types)) * 2)[:2]
-        tried.pad_token_id = None
-        model = AutoModelForCausalLM.from_config(tried, dtype=torch.float32)
-    except (AttributeError, ValueError) as error:  # sizes that a family makes of others, and attention that has no sdpa
+        for key, limit in _SMALL.items():
+            if getattr(small, key, None) is not None:
+                setattr(small, key, min(getattr(small, key), limit))
+        if getattr(small, "layer_types", None) is not None:
+            small.layer_types = (sorted(set(small.layer_types)) * 2)[:2]
+        small.pad_token_id = None
+        model = AutoModelForCausalLM.from_config(small, dtype=torch.float32)
+    except (AttributeError, ValueError) as error:  # a size that a family derives from others, or attention without sdpa
         raise _refusal(config, error) from None
     add_packed_forward(model, 1.0)
 
 
 def _unknown(config: Any) -> str | None:
-    """Why a model of that configuration cannot run packed, None where nothing speaks against it."""
+    """The reason why a model of that configuration cannot run packed; None where there is none."""
     if others := set(getattr(config, "layer_types", None) or []) - _LAYERS:
         return f"layers of {', '.join(sorted(others))}"
     if config._attn_implementation != "sdpa":
@@ -151,18 +151,18 @@ def _unknown(config: Any) -> str | None:
 def _apart(model: Any, temperature: float) -> str | None:
     """How packed log-probabilities of two short sequences differ from the model's own; None where they agree."""
     device, training = model.get_input_embeddings().weight.device, model.training
-    if device.type == "meta":  # a rank whose weights are still to come from the first, which does look
+    if device.type == "meta":  # this rank's weights come later from the first rank, which does compare
         return None
     vocabulary = model.get_output_embeddings().weight.size(0)
     prompts = torch.tensor([[11, 12, 13], [11, 12, 13]], device=device) % vocabulary
     responses = torch.tensor([[14, 15, 16, 17], [14, 18, 19, 20]], device=device) % vocabulary
     mask, read = torch.ones_like(prompts), torch.ones_like(responses, dtype=torch.bool)
     precision = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")  # without TF32, which would hide what is told apart here
+    torch.set_float32_matmul_precision("highest")  # no TF32, whose rounding would hide the differences
     model.eval()
     try:
         logits = model(input_ids=torch.cat([prompts, responses], 1), use_cache=False).logits[:, 2:-1].float()
-        own = (logits / temperature).log_softmax(-1).gather(-1, responses[..., None]).flatten()
+        expected = (logits / temperature).log_softmax(-1).gather(-1, responses[..., None]).flatten()
         layout = pack(prompts, mask, responses, read)
         packed = model(packed=layout, state=layout.where[read], token=responses[read])
     except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
@@ -170,13 +170,13 @@ def _apart(model: Any, temperature: float) -> str | None:
     finally:
         model.train(training)
         torch.set_float32_matmul_precision(precision)
-    furthest = (packed.float() - own).abs().max().item()
+    largest = (packed.float() - expected).abs().max().item()
     allowed = _ROUNDING * torch.finfo(model.dtype).eps ** 0.5
-    return None if furthest <= allowed else f"log-probabilities differ by {furthest:.2g} nats"
+    return None if largest <= allowed else f"log-probabilities differ by {largest:.2g} nats"
 
 
 def teach(model: Any, temperature: float) -> None:
-    """Give a model the forward pass of :func:`add_packed_forward`, without a look at what it gives."""
+    """Give a model the forward pass of :func:`add_packed_forward`, without comparing its results."""
     model.set_attn_implementation(_ATTENTION)
     dense = model.forward
 
@@ -197,7 +197,7 @@ def teach(model: Any, temperature: float) -> None:
             embedded = _TiedEmbedding.apply(packed.ids, *tied)
         else:
             embedded = embeddings(packed.ids)
-        # a mask of four dimensions goes through every family's layers as it is, and so takes the layout along
+        # every family hands a mask of four dimensions unchanged to its layers, so the mask can carry the layout
         mask: Any = packed.ids.new_zeros(1, 1, 0, 0)
         mask.packed = packed
         states = model.get_decoder()(
@@ -214,36 +214,36 @@ def teach(model: Any, temperature: float) -> None:
 def token_log_probs(
     model: Any, packed: Packed, states: Tensor, tokens: Tensor, temperature: float, entropy: bool = False
 ) -> Tensor:
-    """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the logits are never held.
+    """ln p of tokens (M,), each predicted by its state (M, D), with a gradient; the full logits are never in memory.
 
-    With ``entropy`` Shannon's of each state, nats, too: (2, M).
+    With ``entropy`` also the Shannon entropy of each state, nats: (2, M).
     """
     weight, scale, softcap = lm_head(model)
     outputs = ("entropy",) if entropy else ()
     arguments = (states, weight, None, tokens, temperature, _VOCABULARY_CHUNK, softcap, scale, outputs)
     if _tied(model):
-        found = _TiedHead.apply(*arguments, packed.head_gradient)
+        results = _TiedHead.apply(*arguments, packed.head_gradient)
     else:
-        found = _head(states, outputs).apply(*arguments)
-    return torch.stack(found[:2]) if entropy else found[0]
+        results = _head(states, outputs).apply(*arguments)
+    return torch.stack(results[:2]) if entropy else results[0]
 
 
 def _head(states: Tensor, outputs: tuple[str, ...]) -> Any:
-    """The function that gives log-probabilities of tokens by the head, and what else is asked for."""
+    """The autograd function for the head's log-probabilities of tokens and the optional ``outputs``."""
     return LogProbs if fits(states) and not outputs else ChunkedLogProbFunction
 
 
 def _tied(model: Any) -> bool:
-    """Whether the head's weight is that of embeddings which are nothing but its rows, and is trained."""
+    """Whether the head shares a trained weight with embeddings that are plain look-ups of its rows."""
     embeddings = model.get_input_embeddings()
     plain = type(embeddings).forward is torch.nn.Embedding.forward
     return plain and embeddings.weight is model.get_output_embeddings().weight and embeddings.weight.requires_grad
 
 
 class _TiedHead(torch.autograd.Function):
-    """The head, which leaves the gradient of its weights to the embeddings, whose backward pass comes after its own.
+    """The head; it leaves its weight's gradient to the embeddings, whose backward pass comes later.
 
-    As two gradients of one parameter, autograd would hold two arrays of V x D before it adds them.
+    With two gradients of one parameter, autograd would hold two arrays of V x D before it adds them.
     """
 
     @staticmethod
@@ -259,7 +259,7 @@ class _TiedHead(torch.autograd.Function):
 
 
 class _TiedEmbedding(torch.autograd.Function):
-    """The embeddings of tokens; their gradient is added to what the head has left, if that is its own."""
+    """The embeddings of tokens; their gradient is added to the one that the head has left, if there is one."""
 
     @staticmethod
     def forward(ctx: Any, ids: Tensor, weight: Tensor, padding: int | None, left: list[Tensor]) -> Tensor:
@@ -270,7 +270,7 @@ class _TiedEmbedding(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor, None, None]:
         (ids,), (gradient,) = ctx.saved_tensors, gradients
-        if ctx.padding is not None:  # as torch's embeddings have it
+        if ctx.padding is not None:  # as in torch's embeddings
             gradient = gradient.masked_fill((ids == ctx.padding).unsqueeze(-1), 0.0)
-        whole = ctx.left.pop() if ctx.left else gradient.new_zeros(ctx.vocabulary, gradient.size(-1))
-        return None, whole.index_add_(0, ids, gradient), None, None
+        total = ctx.left.pop() if ctx.left else gradient.new_zeros(ctx.vocabulary, gradient.size(-1))
+        return None, total.index_add_(0, ids, gradient), None, None

@@ -1,4 +1,4 @@
-"""Packed passes: those of a training step without padding, every distinct prefix once."""
+"""Packed passes: the passes of a training step without padding, with every distinct prefix computed once."""
 
 from typing import Any
 
@@ -11,22 +11,22 @@ from ict_core.training.fast.packing import Packed, pack
 
 
 class PackedPasses(DensePasses):
-    """What dense passes give, without padding, every distinct prefix once, the head at the wanted tokens.
+    """The results of dense passes without padding, with every distinct prefix once and the head only at wanted tokens.
 
-    The loss leaves out sequences without a kept token, and those of zero advantage if nothing else is in the loss; a
-    sequence ends at its last kept token. Where a step of the only rank is one micro-batch of whole groups, the
-    statistics and the loss have one pass through the layers; with several ranks the wrapper that averages their
-    gradients must see the loss's own pass.
+    The loss leaves out sequences without a kept token, and those of zero advantage if the loss has no other term. A
+    sequence ends at its last kept token. If there is one rank and its step is one micro-batch of whole groups,
+    statistics and loss share one pass through the layers. With several ranks, the wrapper that averages their gradients
+    must see the loss's own pass.
     """
 
-    in_order = True  # a group's prompts are shared
+    in_order = True  # the rollouts of a group share their prompt
 
     def __init__(self, trainer: Any) -> None:
         super().__init__(trainer)
         self.at_once = self.rows_of_groups
         self._held: tuple[Tensor, Packed] | None = None  # states with their graph, and their layout
         add_packed_forward(plain(self.accelerator, trainer.model), trainer.temperature)
-        if trainer.ref_model is not None:  # of the same kind, and wrapped by accelerate, whose passes are in autocast
+        if trainer.ref_model is not None:  # not compared: the same kind, and accelerate wraps its passes in autocast
             teach(plain(self.accelerator, trainer.ref_model), trainer.temperature)
 
     def states(self, batch: Batch, live: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -35,8 +35,8 @@ class PackedPasses(DensePasses):
         groups = torch.arange(len(mask), device=mask.device) // self.trainer.num_generations
         where = torch.full(mask.shape, -1, device=mask.device)
         parts: list[Tensor] = []
-        one = self.at_once == args.per_device_train_batch_size and args.gradient_accumulation_steps == 1
-        if live is None or not one or self.accelerator.num_processes > 1:
+        one_batch = self.at_once == args.per_device_train_batch_size and args.gradient_accumulation_steps == 1
+        if live is None or not one_batch or self.accelerator.num_processes > 1:
             live = torch.zeros_like(mask[:, 0])
         for with_graph, rows in ((True, live), (False, ~live)):
             read = mask & rows[:, None]
@@ -55,14 +55,14 @@ class PackedPasses(DensePasses):
         return torch.cat(parts), where
 
     def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, penalised: bool) -> Tensor:
-        """(B, T), the tokens that the gradient comes from."""
+        """The tokens that the gradient comes from, (B, T)."""
         return kept if penalised else kept & (advantages != 0)[:, None]
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
         """See :class:`ict_core.training._passes.DensePasses`; zero where not wanted."""
         if not wanted.any():
             wanted = wanted.clone()
-            wanted[0, 0] = True  # of weight 0 in the loss: every rank takes part, and every weight gets a gradient
+            wanted[0, 0] = True  # has weight 0 in the loss; so every rank takes part, and every weight gets a gradient
         at = wanted.nonzero(as_tuple=True)
         tokens, temperature = batch["completion_ids"][at], self.trainer.temperature
         held, self._held = self._held, None
@@ -75,7 +75,7 @@ class PackedPasses(DensePasses):
                 layout = _layout(batch, wanted, None)
                 logps = model(packed=layout, state=layout.where[at], token=tokens, entropy=entropy)
         zeros = torch.zeros(wanted.shape, dtype=logps.dtype, device=logps.device)
-        return torch.stack([zeros.index_put(at, own) for own in logps]) if entropy else zeros.index_put(at, logps)
+        return torch.stack([zeros.index_put(at, part) for part in logps]) if entropy else zeros.index_put(at, logps)
 
     def sampled_log_probs(self, batch: Batch) -> Tensor:
         """See :class:`ict_core.training._passes.DensePasses`."""

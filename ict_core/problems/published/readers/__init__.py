@@ -1,1 +1,1 @@
-"""One reader a file: `read`, a pure function from a row to an item. A set's YAML file names it, - for _."""
+"""One reader per file: `read`, a pure function from a row to an item. A set's YAML file names it, with - for _."""

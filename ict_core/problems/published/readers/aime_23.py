@@ -1,8 +1,8 @@
 """AIME 2023: the 30 problems of the two American Invitational Mathematics Examinations, answers 0 to 999.
 
-Hub: AI-MO/aimo-validation-aime, one unnamed config, split train, 90 rows of 2022 to 2024; those of 2023 have
+Hub: AI-MO/aimo-validation-aime, one unnamed config, split train, 90 rows of 2022 to 2024; the rows of 2023 have
 `2023_AIME` in their url. Some answers are padded with zeros to three digits. A mirror may hold the 30 rows alone, under
-math-ai/aime23, with the id for a url.
+math-ai/aime23, with an id instead of the url.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Paper: Rein et al. 2023, arXiv:2311.12022. Hub: Idavidrein/gpqa, split train, config gpqa_diamond (198 rows) unless
 another is chosen (gpqa_main 448, gpqa_extended 546). Gated: the licence must be accepted on the hub, and its authors
-ask that no example be shown in plain text, so no message of this file holds any.
+ask that no example be shown in plain text, so no message of this file has any.
 
 The hub gives the right option and three wrong ones, without letters. Their order is derived from the record's id alone:
 the same for every run and seed, and over many records each letter is right equally often.

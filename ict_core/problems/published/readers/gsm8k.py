@@ -1,8 +1,8 @@
-"""GSM8K, test and train: grade-school word problems with a number for an answer.
+"""GSM8K, test and train: grade-school word problems with a number as the answer.
 
 Paper: Cobbe et al. 2021, arXiv:2110.14168. Hub: openai/gsm8k, config main (1,319 test and 7,473 training rows). The
-answer stands behind `####` at the end of the worked solution, at times with thousands separators. Rows have no id of
-their own, so it is made from the question.
+answer follows `####` at the end of the worked solution, sometimes with thousands separators. Rows have no id, so it is
+made from the question.
 """
 
 import re
@@ -20,6 +20,6 @@ def read(row: Row) -> Item:
 
 
 def solution(row: Row) -> str:
-    r"""The worked solution without its marks `<<...>>`, the answer in a ``\\boxed{}`` as the prompt asks for it."""
+    r"""The worked solution without its marks `<<...>>`, the answer in a ``\boxed{}`` as the prompt asks for it."""
     steps, _, answer = re.sub(r"<<[^<>]*>>", "", text(row, "answer")).rpartition("####")
     return f"{steps.strip()}\nThe final answer is \\boxed{{{number(answer)}}}."

@@ -1,8 +1,8 @@
 """MMLU-STEM: the 19 subjects of science and mathematics of MMLU, four options each.
 
 Paper: Hendrycks et al. 2020, arXiv:2009.03300. Hub: TIGER-Lab/MMLU-STEM, one unnamed config, split test, 3,153 rows.
-Twelve rows stand twice, as they do in MMLU: both stay, the second under an id that ends in `-2`. Rows have no id of
-their own, so it is made from subject, question and options.
+Twelve rows occur twice, as they do in MMLU: both stay, the second under an id that ends in `-2`. Rows have no id, so it
+is made from subject, question and options.
 """
 
 from ict_core.grading.gold import LETTERS
