@@ -76,7 +76,9 @@ class Asked:
     """Which problems are asked, and where they come from."""
 
     benchmarks: Annotated[str, Option(help="names of configs/benchmarks, with commas: gsm8k,math-500")]
-    problems: Annotated[int | None, Option(min=1, help="of each benchmark, drawn at random (default: all)")] = None
+    problems: Annotated[
+        int | None, Option(min=1, max=10_000, help="of each benchmark, drawn at random (default: all)")
+    ] = None
     mirror: Annotated[Path | None, Option(help="a folder of OWNER/NAME/CONFIG/SPLIT.jsonl in place of the hub")] = None
 
     @property

@@ -271,8 +271,10 @@ def _check_study(
         yield refused("data.within_reach.problems", sampled, f"at most the {total} problems of the training")
     steps = file.tuning.steps if file.tuning else None
     if recipe is not None and steps is not None:
-        lowest = max([recipe.lr_warmup_steps, *(method.warmup or 0 for method in methods.values())]) + 1
-        shortest = min([recipe.steps, *(method.batch.steps for method in methods.values() if method.batch)])
+        batches = [method.batch for method in methods.values() if method.batch]
+        warmups = [*(method.warmup or 0 for method in methods.values()), *(batch.warmup_steps for batch in batches)]
+        lowest = max(recipe.lr_warmup_steps, *warmups) + 1
+        shortest = min([recipe.steps, *(batch.steps for batch in batches)])
         if not lowest <= steps < shortest:
             allowed = f"{lowest} (after the warm-ups) to {shortest - 1}, below those of every variant"
             yield refused("tuning.steps", steps, allowed)
@@ -291,7 +293,8 @@ def _check_method(
     if (varied := method.ablation) is None:
         yield from faults
     elif varied.of in methods:  # else that variant's file has a problem, which is reported
-        yield from (fault for fault in faults if fault.key == varied.factor)
+        keys = {varied.factor, *(("group_size", "warmup_steps") if varied.factor == "batch" else ())}
+        yield from (fault for fault in faults if fault.key in keys)
         if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
             allowed = f"another value than that of {varied.of!r}"
             yield refused(varied.factor, method.settings().get(varied.factor), allowed)

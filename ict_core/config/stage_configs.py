@@ -1,9 +1,9 @@
 """Everything but input files that determines a stage's outputs: the part of the study that its manifest states."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ict_core.config.inputs import Model, ScratchModel
+from ict_core.config.inputs import Benchmark, Model, ScratchModel, TrainingSet
 from ict_core.config.study_file import Cell
 
 if TYPE_CHECKING:
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 # keys of a model's file that do not determine its weights, and keys that do not determine its training
 _NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
-NOT_OF_THE_TRAINING = {"allow_unpinned": True, "licence": True, "path": True, "hardware": _OF_THE_SCHEDULER}
+_REMARKS: dict[str, Any] = {"allow_unpinned": True, "licence": True, "prompt": {"source"}}
+NOT_OF_THE_TRAINING = _REMARKS | {"path": True, "hardware": _OF_THE_SCHEDULER}
+_NOT_OF_THE_PROBLEMS = _REMARKS | dict.fromkeys(("gated", "mirror_copy", "mirrors", "paper"), True)
 
 
 def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[str, Any]:
@@ -31,6 +33,11 @@ def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[s
     return _OF_STUDY[stage](study)
 
 
+def _problems(sets: Mapping[str, Benchmark | TrainingSet]) -> dict[str, Any]:
+    """The keys of each set's file that determine its problems."""
+    return {name: one.model_dump(mode="json", exclude=_NOT_OF_THE_PROBLEMS) for name, one in sets.items()}
+
+
 def stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
     """A model's name and some keys of its file, chosen by the arguments of `model_dump`."""
     return {"name": name, **model.model_dump(mode="json", **fields)}
@@ -39,7 +46,7 @@ def stated(name: str, model: Model, **fields: Any) -> dict[str, Any]:
 def train_data(study: "Study") -> dict[str, Any]:
     """The training data, without its origin (hub and mirror give the same) and the evaluation problems (an input)."""
     generated = {"seed": study.data.seed, "train_problems": study.data.train_problems}
-    sets = {name: train_set.dump() for name, train_set in study.train_sets.items()}
+    sets = _problems(study.train_sets)
     return {**generated, "train_sets": sets} if sets else generated
 
 
@@ -64,7 +71,9 @@ def _supervised_start(study: "Study", cell: Cell) -> dict[str, Any]:
 
 def _within_reach(study: "Study", cell: Cell) -> dict[str, Any]:
     sampling = {key: study.training.dump()[key] for key in ("temperature", "max_new_tokens")}
-    return _generate(study, cell) | reach(study) | {"training": sampling}
+    engine = {key: study.evaluation.dump()[key] for key in ("engine", "threads")}
+    sampled = {"evaluation": engine, "benchmarks": None, "training": sampling}
+    return _generate(study, cell) | reach(study) | sampled
 
 
 def reach(study: "Study") -> dict[str, Any]:
@@ -75,7 +84,7 @@ def reach(study: "Study") -> dict[str, Any]:
 def _generate(study: "Study", cell: Cell) -> dict[str, Any]:
     return {
         "seed": cell.seed,
-        "model": stated(cell.model, study.models[cell.model], include={"dtype", "prompt"}),
+        "model": stated(cell.model, study.models[cell.model], include={"dtype": True, "prompt": {"template"}}),
         "evaluation": study.evaluation.dump(),
         "benchmarks": list(study.benchmarks),
         "numerics": study.numerics,
@@ -83,8 +92,7 @@ def _generate(study: "Study", cell: Cell) -> dict[str, Any]:
 
 
 def _eval_data(study: "Study") -> dict[str, Any]:
-    sets = {name: benchmark.dump() for name, benchmark in study.benchmarks.items()}
-    return {"seed": study.data.seed, "benchmarks": sets}
+    return {"seed": study.data.seed, "benchmarks": _problems(study.benchmarks)}
 
 
 def _rules(study: "Study") -> dict[str, Any]:

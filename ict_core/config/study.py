@@ -126,7 +126,7 @@ class Study:
 
     def tuned_config(self, model: str, variant: str) -> dict[str, Any]:
         """Everything that determines the trainings by which a variant's rate is chosen, without rates and seeds."""
-        plain = replace(self, rates_of=None, learning_curve=None, rollouts_mib=None)
+        plain = replace(self, tuning=None, rates_of=None, learning_curve=None, rollouts_mib=None)
         resolved = plain.resolve(Cell(model, at_rate(variant, self.training.learning_rate), 0))
         del resolved["seed"], resolved["method"]["name"], resolved["training"]["learning_rate"]
         return resolved
@@ -263,8 +263,12 @@ class Study:
         }
 
     def compare(self, first: str, second: str) -> Comparison:
-        """The differences between the trainings of two variants, except their names, on one model with one seed."""
-        cell = self.cells()[0]
+        """The differences between the trainings of two variants, except their names, on one model with one seed.
+
+        The model is the first one that runs both, else the first that runs the second.
+        """
+        ran = {cell[:2] for cell in self.cells()}
+        cell = max(self.cells(), key=lambda cell: sum((cell.model, v) in ran for v in (second, second, first)))
         plain = replace(self, rates_of=None, tuned={})
         left, right = (plain.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
         different, equal = compare(left, right)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from ict_core.config.inputs import Hours
-from ict_core.config.mistakes import Fault, one_of, refused, repeated
+from ict_core.config.mistakes import Fault, one_of, refused, repeated, show_value
 from ict_core.config.section import Count, Few, Name, Section, Seed, Steps, Temperature, Threads, is_absent
 from ict_core.config.tuning import Tuning
 from ict_core.process.numerics import Numerics
@@ -270,7 +270,8 @@ class StudyFile(Section):
         """How many trainings the grid and the tuning may ask for."""
         tuning, twice = self.tuning, 1 + bool(self.tuning and self.tuning.shared_rate)
         tuned = (len(tuning.rates) + 4 * tuning.extend) * len(tuning.seeds) if tuning else 0
-        return sum(len(b.models) * len(b.methods) * (twice * len(b.seeds) + tuned) for b in self.grid)
+        arms = {(model, variant) for block in self.grid for model in block.models for variant in block.methods}
+        return tuned * len(arms) + sum(twice * len(b.models) * len(b.methods) * len(b.seeds) for b in self.grid)
 
     def variants(self) -> list[str]:
         """The variants of the grid, each once."""
@@ -303,8 +304,8 @@ class StudyFile(Section):
                 lacking = sorted(others - variants.get(baseline, set()))
                 if lacking:
                     text = (
-                        f"{baseline!r} is not in the grid for model {model} with the seeds {lacking}, where other "
-                        "methods are compared with it; allowed: a method that the grid runs for every model with "
+                        f"{baseline!r} is not in the grid for model {model} with the seeds {show_value(lacking)}, where "
+                        "other methods are compared with it; allowed: a method that the grid runs for every model with "
                         f"every seed of the others (here: {', '.join(variants)})"
                     )
                     yield Fault(f"baselines[{index}]", text)

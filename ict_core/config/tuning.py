@@ -20,12 +20,12 @@ class Tuning(Section):
     """The tuning budget, the same for every variant: a number of trainings without an evaluation.
 
     A variant's rate is the one with the highest mean reward over the last quarter of the steps and over the `seeds`. A
-    tie goes to the rate nearest to the recipe's, then to the lower one.
+    tie goes to the rate nearest to the recipe's, then to the lower one. A linear schedule falls to 0 over `steps`.
     """
 
     rates: tuple[Rate, ...] = Field(min_length=1)  # learning rates, the lowest first
     seeds: tuple[Seed, ...] = Field(min_length=1)  # seeds that neither a cell nor a base model of the grid has
-    steps: Count | None = Field(default=None, exclude_if=is_absent)  # the first steps of the recipe; absent: all
+    steps: Count | None = Field(default=None, exclude_if=is_absent)  # steps of these trainings; absent: the recipe's
     extend: bool = Field(default=False, exclude_if=operator.not_)  # two more rates beyond an edge with the best rate
     shared_rate: bool = Field(default=False, exclude_if=operator.not_)  # train each cell at the recipe's rate too
     halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on one seed, the best half on two, ...

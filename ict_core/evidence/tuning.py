@@ -16,24 +16,29 @@ BASE_RATE = 0.0
 LOWEST, HIGHEST, NO_GAIN = "the lowest tried", "the highest tried", "gains at no rate"
 
 
-def last_reward(log: pd.DataFrame) -> float:
-    """The mean reward over the last quarter of the steps, rounded up, of a frame of ``records.LOG``."""
+def last_reward(log: pd.DataFrame) -> float | None:
+    """The mean reward over the last quarter of the steps, rounded up, of a frame of ``records.LOG``; None if NaN."""
     steps = math.ceil(len(log) / _LAST_PART)
-    return float(log.sort_values("step")["reward"].iloc[-steps:].mean())
+    return _mean(log.sort_values("step")["reward"].iloc[-steps:])
 
 
-def first_reward(log: pd.DataFrame) -> float:
-    """The reward of the first step, in which the base model answers, of a frame of ``records.LOG``."""
-    return float(log.sort_values("step")["reward"].iloc[0])
+def first_reward(log: pd.DataFrame) -> float | None:
+    """The reward of the first step, in which the base model answers, of a frame of ``records.LOG``; None if NaN."""
+    return _mean(log.sort_values("step")["reward"].iloc[:1])
 
 
-def mean_rewards(rewards: Mapping[str, Mapping[str, float]]) -> dict[float, float]:
+def _mean(rewards: pd.Series) -> float | None:
+    return None if rewards.isna().all() else float(rewards.mean())
+
+
+def mean_rewards(rewards: Mapping[str, Mapping[str, float | None]]) -> dict[float, float]:
     """The mean reward over the seeds at each rate, from the reward of each rate and seed as in ``rate.json``.
 
-    Only the rates that were tried with most seeds count: halving left the others behind.
+    Only the rates that were tried with most seeds count: halving left the others behind. NaN if a reward is missing.
     """
     seeds = max(map(len, rewards.values()))
-    return {float(rate): sum(by_seed.values()) / seeds for rate, by_seed in rewards.items() if len(by_seed) == seeds}
+    tried = {float(rate): list(by_seed.values()) for rate, by_seed in rewards.items() if len(by_seed) == seeds}
+    return {rate: sum(math.nan if one is None else one for one in of_rate) / seeds for rate, of_rate in tried.items()}
 
 
 def best_rate(means: Mapping[float, float], recipe: float) -> float:
@@ -51,7 +56,9 @@ def _best_first(means: Mapping[float, float], recipe: float) -> list[float]:
     return sorted(finite, key=lambda rate: (-finite[rate], abs(math.log(rate / recipe)), rate))
 
 
-def further(tuning: Tuning, rewards: Mapping[str, Mapping[str, float]], number: int, recipe: float) -> list[Trial]:
+def further(
+    tuning: Tuning, rewards: Mapping[str, Mapping[str, float | None]], number: int, recipe: float
+) -> list[Trial]:
     """The trainings, each a rate and a seed, that the round after `number` (from 1 on) asks for.
 
     First, with `extend`, these are two rates beyond the edge of the grid, if the best rate is at that edge. Then, with

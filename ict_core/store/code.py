@@ -25,7 +25,8 @@ _IMPORT = re.compile(  # from PACKAGE import NAMES, or import MODULES; at the be
     rf"^[ \t]*(?:from[ ]+({_NAME}(?:\.[\w.]+)?)[ ]+import[ ]+(\([^)]*\)|[^\n#]+)|import[ ]+({_NAME}\b[\w., ]*))",
     re.MULTILINE,
 )
-_NUMBERS = ("process.numerics", "process.vllm_environment", "seeding")  # run through these packages, but change numbers
+# in these packages, but they do change numbers
+_NUMBERS = ("process._kernels", "process.numerics", "process.vllm_environment", "seeding")
 
 
 @functools.cache

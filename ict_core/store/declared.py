@@ -74,11 +74,11 @@ def _values(text: str) -> Any:
         if isinstance(value, list):
             return [without_remarks(item) for item in value]
         if isinstance(value, dict):
-            return {key: without_remarks(item) for key, item in value.items() if key not in _REMARKS}
+            return {str(key): without_remarks(item) for key, item in value.items() if key not in _REMARKS}
         return value
 
     try:
         data = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError):  # or a date that does not exist
         return text
     return without_remarks({k: v for k, v in data.items() if RETIRED.get(k) != v} if isinstance(data, dict) else data)

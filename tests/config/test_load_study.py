@@ -185,6 +185,24 @@ def test_a_training_that_tunes_may_be_shorter_and_no_other(configs):
     tuning, own = study.tuning_cells()[0], study.cells()[0]
     assert study.training_for(tuning).steps == study.resolve(tuning)["training"]["steps"] == 8
     assert study.training_for(own).steps == study.training_for(study.twins(own)[0]).steps == study.training.steps
+    assert study.tuned_config(*study.tuned_arms()[0])["training"]["steps"] == study.training.steps  # of the cells whose rate it is
+
+
+def test_a_variant_in_several_blocks_is_tuned_once(configs):
+    blocks = "".join(f"  - {{models: [mini-s], methods: [grpo], seeds: [{seed}]}}\n" for seed in range(100, 700))
+    seeds = f"tuning: {{rates: [1.0e-4, 3.0e-4], seeds: {list(range(900, 910))}}}\n"
+    study = edited(configs, MINI, "baselines: [grpo, entropy-20, stapo]", f"{blocks}{seeds}baselines: [grpo]")
+    assert len(study.tuning_cells()) == 2 * 10 * len(study.tuned_arms())  # else above the limit of 10,000
+
+
+def test_variants_are_compared_on_a_model_that_runs_both(configs):
+    (configs / "methods/grpo-8x40.yaml").write_text(
+        "of: grpo\nbatch: {prompts_per_step: 8, steps: 40, warmup_steps: 0}\n"
+    )
+    block = "  - {models: [hub-m], methods: [grpo-8x40], seeds: [0, 1, 2]}\n"
+    study = edited(configs, PAPER, "baselines: [grpo, entropy-20, stapo]", f"{block}baselines: [grpo]", "paper")
+    different = {key for key, *_ in study.arms()["grpo-8x40"]["different"]}
+    assert OF_BATCH - {"training.lr_warmup_steps", "training.steps"} <= different
 
 
 def test_rounds_ask_for_so_many_trainings_by_hand():
@@ -249,6 +267,11 @@ def stages_changed(before, after, cell):
         (MINI, "# problems_per_benchmark", "problems_per_benchmark", {"eval_data", "evidence"}),
         (PAPER, "seed: 0\n", "seed: 0\n  mirror: somewhere\n", set()),
         ("data/gsm8k-train.yaml", "Think", "Think hard", {"train_data", "train", "evidence"}),
+        # remarks remake nothing
+        ("data/gsm8k-train.yaml", "licence: MIT", "licence: mit", {"evidence"}),
+        ("data/gsm8k-train.yaml", "source: made up", "source: ours", {"evidence"}),
+        ("benchmarks/gsm8k.yaml", "mirrors: GSM8K", "mirrors: GSM-8K", {"evidence"}),
+        (HUB, "source: made up", "source: ours", {"evidence"}),
         # a model's change downloads and trains no more than it must
         (HUB, "train_hours: 1", "train_hours: 2", {"evidence"}),
         (HUB, "licence: MIT", "licence: mit", {"evidence"}),
@@ -270,6 +293,16 @@ def test_the_answers_of_two_seeds_are_to_the_same_problems(configs):
     mini = load(configs)
     first, other = (mini.stage_config("generate", Cell("mini-s", "ict-10", seed)) for seed in (0, 1))
     assert first | {"seed": 1} == other
+
+
+def test_another_evaluation_leaves_the_problems_within_reach_as_they_are(configs):
+    before = edited(configs, MINI, "  train_problems:", "  within_reach: {samples: 4}\n  train_problems:")
+    base = before.base_cells()[0]
+    for old, new in (("samples: 8", "samples: 16"), (", mini-aime23]", "]")):
+        after = edited(configs, MINI, old, new)
+        assert after.stage_config("within_reach", base) == before.stage_config("within_reach", base)
+    after = edited(configs, MINI, "samples: 4}", "samples: 5}")
+    assert after.stage_config("within_reach", base) != before.stage_config("within_reach", base)
 
 
 def test_a_selector_change_concerns_its_own_cells_only(configs):

@@ -18,6 +18,9 @@ def test_rewards_are_of_the_last_quarter_of_the_steps_rounded_up_of_the_first_st
     assert tuning.last_reward(five) == pytest.approx(0.4)
     rewards = {"0.0001": {"900": 0.25, "901": 0.75}, "0.0003": {"900": 1.0, "901": 0.5}}
     assert tuning.mean_rewards(rewards) == {1e-4: 0.5, 3e-4: 0.75}
+    ungraded = pd.DataFrame({"step": range(4), "reward": [0.1, 0.2, 0.3, math.nan]})
+    assert tuning.last_reward(ungraded) is None  # as JSON has no NaN
+    assert math.isnan(tuning.mean_rewards({"0.0001": {"900": None, "901": 0.5}})[1e-4])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,8 @@ def names(*modules: str) -> set[str]:
 def library(tmp_path, monkeypatch):
     """A library of a few files in place of this one: (its folder, a function that writes a file into it)."""
     root = tmp_path / "ict_core"
-    for name in ("__init__", "seeding", "process/numerics", "process/vllm_environment", "process/startup"):
+    names = ("seeding", "process/_kernels", "process/numerics", "process/vllm_environment", "process/startup")
+    for name in ("__init__", *names):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / f"{name}.py").write_text("")
     monkeypatch.setattr(code, "LIBRARY", root)
@@ -45,7 +46,7 @@ def test_the_closure_by_hand(library):
     (library / "b/late.py").write_text("from ict_core import seeding\nimport json\n")
     expected = ["__init__", "a/__init__", "a/near", "b/__init__", "b/late", "c/__init__", "c/inner", "seeding"]
     expected += ["stages/__init__", "stages/one"]
-    always = ["process/numerics", "process/vllm_environment"]
+    always = ["process/_kernels", "process/numerics", "process/vllm_environment"]
     assert {file.relative_to(library).as_posix() for file in files_of("stages.one")} == {
         f"{name}.py" for name in [*expected, *always]
     }

@@ -84,7 +84,7 @@ def given_study():
             f"--config={next(iter(given))}: other values are not checked, so edit a copy of the study file;"
             " allowed: --config=study=NAME, or study=FILE"
         )
-    files = named + [Path(os.path.relpath(f)) for f in workflow.configfiles]
+    files = [Path(os.path.relpath(f)) for f in [*named, *workflow.configfiles]]
     if len(files) > 1:
         raise WorkflowError(
             f"give one study, not {len(files)}: {', '.join(map(str, files))};"

@@ -90,7 +90,12 @@ use rule tune_round as tune with:
 rule rates:
     input:
         choices=RATES,
-        trainings=BASE_MODELS,
+        bases=[
+            FILES.base_model(base.model, base.seed)
+            for base in run_here(
+                STUDY.base_cells([*STUDY.tuning_cells(), *STUDY.later_cells()])
+            )
+        ],
     output:
         FILES.rate_study.rates,
         FILES.rate_study.rewards,
