@@ -304,8 +304,8 @@ class StudyFile(Section):
                 lacking = sorted(others - variants.get(baseline, set()))
                 if lacking:
                     text = (
-                        f"{baseline!r} is not in the grid for model {model} with the seeds {show_value(lacking)}, where "
-                        "other methods are compared with it; allowed: a method that the grid runs for every model with "
-                        f"every seed of the others (here: {', '.join(variants)})"
+                        f"{baseline!r} is not in the grid for model {model} with the seeds {show_value(lacking)}, "
+                        "where other methods are compared with it; allowed: a method that the grid runs for every model "
+                        f"with every seed of the others (here: {', '.join(variants)})"
                     )
                     yield Fault(f"baselines[{index}]", text)

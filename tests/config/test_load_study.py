@@ -185,7 +185,8 @@ def test_a_training_that_tunes_may_be_shorter_and_no_other(configs):
     tuning, own = study.tuning_cells()[0], study.cells()[0]
     assert study.training_for(tuning).steps == study.resolve(tuning)["training"]["steps"] == 8
     assert study.training_for(own).steps == study.training_for(study.twins(own)[0]).steps == study.training.steps
-    assert study.tuned_config(*study.tuned_arms()[0])["training"]["steps"] == study.training.steps  # of the cells whose rate it is
+    full = study.tuned_config(*study.tuned_arms()[0])  # of the cells that train at the rate
+    assert full["training"]["steps"] == study.training.steps
 
 
 def test_a_variant_in_several_blocks_is_tuned_once(configs):
