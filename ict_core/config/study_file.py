@@ -305,7 +305,7 @@ class StudyFile(Section):
                 if lacking:
                     text = (
                         f"{baseline!r} is not in the grid for model {model} with the seeds {show_value(lacking)}, "
-                        "where other methods are compared with it; allowed: a method that the grid runs for every model "
-                        f"with every seed of the others (here: {', '.join(variants)})"
+                        "where other methods are compared with it; allowed: a method that the grid runs for every "
+                        f"model with every seed of the others (here: {', '.join(variants)})"
                     )
                     yield Fault(f"baselines[{index}]", text)
