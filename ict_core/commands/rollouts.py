@@ -38,7 +38,7 @@ class RolloutOptions:
     known_forks: Annotated[bool, Option("--known-forks", help="the problems are the mini world's: mark its forks")] = (
         False
     )
-    threads: Annotated[int, Option(help="of the CPU")] = 1
+    threads: Annotated[int, Option(min=1, help="of the CPU")] = 1
 
 
 @command("shadow", MODEL_GROUP, portable=True)

@@ -85,9 +85,9 @@ def context_length(model: Path, problems: pd.DataFrame, max_new_tokens: int) -> 
     Raises:
         TooMuch: it is more than the checkpoint's config allows; the problem is named.
     """
-    from ict_core.models.read import read_tokenizer
+    from ict_core.models.read import read_config, read_tokenizer
 
-    limit = _json(model / "config.json").get("max_position_embeddings")
+    limit = getattr(read_config(model).get_text_config(), "max_position_embeddings", None)
     if not isinstance(limit, int):
         raise UserError(f"{model / 'config.json'}: max_position_embeddings: {limit!r}; a whole number is needed")
     lengths = [len(ids) for ids in read_tokenizer(model)(problems["prompt"].tolist())["input_ids"]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
+from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, TopPLogitsWarper
 
 from ict_core.config.inputs import Dtype
 from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
@@ -53,6 +53,7 @@ class TransformersEngine(Engine):
         if self.tokenizer.pad_token is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token  # padding is masked
         self.model = read_model(path, dtype).eval().to(torch.device(self._device))
+        self.model.generation_config = GenerationConfig()  # no penalty or other default of the checkpoint's own
 
     def settings(self, sampling: Sampling) -> dict[str, Any]:
         """See :class:`Engine`: the model's configuration, and the options of `generate`."""

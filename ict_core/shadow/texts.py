@@ -49,8 +49,10 @@ def word_class(text: str, before: str, special: bool) -> str:
 
 def _text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
     """A token's text; for a token that is only a part of a character, its name in the vocabulary."""
-    text = str(tokenizer.decode([number]))
-    return str(tokenizer.convert_ids_to_tokens(number)) if "\ufffd" in text else text
+    text, name = str(tokenizer.decode([number])), str(tokenizer.convert_ids_to_tokens(number))
+    if "\ufffd" in text:
+        return name
+    return f" {text}" if name.startswith("▁") and not text.startswith(" ") else text  # SentencePiece strips it
 
 
 def shown(text: str) -> str:

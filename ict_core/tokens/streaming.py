@@ -359,8 +359,11 @@ def _divergences(
                 assert overall is not None
                 q = overall[reference == "group"][pairs // length]
             values = _resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary)
-            if reference == "position-zeros":  # equal wherever only one rollout is live: rounding must not rank it
-                values = torch.round(values / SMALLEST_DIVERGENCE) * SMALLEST_DIVERGENCE
+            if reference == "position-zeros":  # with one live rollout it depends on G alone: rounding must not rank it
+                size = live.size(-1)
+                share = (1 + 1 / size) / 2
+                alone = -share * math.log(share) - math.log(size) / (2 * size)
+                values = values.where(live.sum(-1, keepdim=True) > 1, alone)
             parts[name].append(values)
     return {name: torch.cat(part) for name, part in parts.items()}
 

@@ -16,7 +16,7 @@ from ict_core.errors import UserError
 from ict_core.training._ranks import gathered_sums
 
 
-def check_arguments(args: GRPOConfig, keeps_every_token: bool) -> bool:
+def check_arguments(args: GRPOConfig, keeps_every_token: bool, balances_experts: bool) -> bool:
     """Check TRL's arguments; returns whether they ask for an entropy bonus.
 
     A UserError names the arguments for which a selection of tokens is not defined, and the values to set.
@@ -41,6 +41,9 @@ def check_arguments(args: GRPOConfig, keeps_every_token: bool) -> bool:
     if bonus and not keeps_every_token:
         values = f"entropy_coef={args.entropy_coef!r}, use_adaptive_entropy={args.use_adaptive_entropy!r}"
         faults.append(f"GRPOConfig: {values}; allowed: with selection='grpo' alone, which keeps every token")
+    if balances_experts:
+        text = "the load-balancing loss of experts is not computed with a selection of tokens"
+        faults.append(f"GRPOConfig: {text}; set router_aux_loss_coef=0.0")
     if faults:
         raise UserError("\n".join(faults))
     return bonus

@@ -53,6 +53,10 @@ class Choice:
     # maps a prompt's text and a response's ids to whether each token is a decision; None where that is unknown
     decisions: Callable[[str, list[int]], list[bool]] | None = None
 
+    def __post_init__(self) -> None:
+        if not hasattr(self.rule, "weights"):
+            raise UserError("Choice: a function goes to Choice.of; change the result by dataclasses.replace")
+
     @classmethod
     def of(cls, selection: Any, warmup_steps: int | None = None) -> "Choice":
         """The choice for a named selection.

@@ -331,6 +331,7 @@ def grpo_config(
         scale_rewards="group",
         num_iterations=training.updates,
         beta=training.kl_coef,
+        router_aux_loss_coef=0.0,  # the load-balancing loss of experts is not computed
         use_bias_correction_kl=False,  # plain k3, as in the objective
         epsilon=training.clip_low,
         epsilon_high=training.clip_high,

@@ -114,7 +114,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if getattr(config, "use_vllm", False):
             take_a_port()
         super().__init__(*args, **kwargs)
-        self._entropy_bonus = check_arguments(self.args, self._choice.keeps_every_token)
+        self._entropy_bonus = check_arguments(self.args, self._choice.keeps_every_token, self.aux_loss_enabled)
         self._choice.check(self.num_iterations)
         self._seed = self.args.seed if seed is None else seed
         self.training_log = training_log or TrainingLog(self.num_generations, sample_every=None, sample_groups=0)
@@ -176,6 +176,11 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             batch = super()._generate_and_score_completions(inputs)
         finally:
             self.num_iterations, self.beta = self._updates, self._kl_coef
+        if "pixel_values" in batch:
+            raise UserError(
+                "images are not allowed with a selection of tokens: statistics and loss read the text alone; "
+                "train such a run by TRL's GRPOTrainer"
+            )
         if "tool_mask" in batch:
             raise UserError(
                 "tools, environments and masks of a rollout_func are not allowed with a selection of tokens: "

@@ -187,6 +187,11 @@ def test_what_select_cannot_give_is_refused(tiny_checkpoint, selection, message)
         select(model_of(tiny_checkpoint), rollouts(), selection, group_size=2)
 
 
+def test_a_function_in_a_choice_is_refused_with_where_it_goes():
+    with pytest.raises(UserError, match="Choice.of"):
+        Choice(rule=lambda batch, _: batch.mask.float(), normaliser="kept")
+
+
 def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
     named = Choice.of("ict-10", 7)
     assert (named.normaliser, named.scores, named.warmup_steps) == ("kept", ("js",), 7)

@@ -38,8 +38,8 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
         chosen = tuple(name for name in possible if name in names)
     if steps is not None and chosen != ("train",):
         raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
-    if steps is not None and not 1 <= steps <= study.training.steps:
-        raise UserError(f"--steps {steps}: allowed: 1 to {study.training.steps}, the recipe's steps")
+    if steps is not None and not 1 <= steps <= (most := study.training_for(place.cell).steps):
+        raise UserError(f"--steps {steps}: allowed: 1 to {most}, the steps of its training")
     return chosen
 
 
