@@ -82,7 +82,7 @@ reference:  ## store the finished run in results/mini, for `make figures` and it
 	cd results && if [ ! -e "$$STUDY/answer.md" ]; then cp -r "$$STUDY/rates" "reference/$$STUDY"; else \
 	    mkdir -p "reference/$$STUDY"/{tables,figures} && \
 	    cp "$$STUDY"/{*.parquet,manifest.json,study.json,claims.json,claims.md,answer.md} "reference/$$STUDY/" && \
-	    cp "$$STUDY"/figures/{forest,bench}.png "reference/$$STUDY/figures/" && \
+	    cp "$$STUDY"/figures/{forest,bench,batches}.png "reference/$$STUDY/figures/" && \
 	    cp "$$STUDY"/tables/*.{csv,md,tex} "reference/$$STUDY/tables/"; fi
 	[ ! -e "results/$$STUDY/answer.md" ] || $(WITH) python scripts/fewer_tokens.py "results/reference/$$STUDY"
 

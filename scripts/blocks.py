@@ -230,6 +230,21 @@ def gate_of_the_replica() -> str:
     return f"{spread}\n\n{table(['seeds', '±2 points', '±3 points', '±5 points'], rows)}"
 
 
+def batches() -> str:
+    """The gain of GRPO in pass@1 at every batch size, and the share of it that each rule keeps."""
+    frame = pd.read_csv(REFERENCE / "mini-batch/tables/batches.csv").query("metric == 'pass@1'")
+    rules = {"entropy-20": "20-Entropy", "random-10": "random-10", "ict-10": "ICT-10"}
+    rows = []
+    for (steps, prompts), sizes in frame.groupby(["steps", "prompts"]):
+        arm = sizes.set_index("rule")
+        gain = percent_interval(*arm.loc["grpo", ["gain", "gain_low", "gain_high"]], signed=True)
+        kept = ["{:.2f} [{:.2f}, {:.2f}]".format(*arm.loc[rule, ["kept", "kept_low", "kept_high"]]) for rule in rules]
+        tokens = [f"{arm.loc[rule, 'tokens']:,.0f}" for rule in ("grpo", "random-10")]
+        rows.append([f"{prompts} × {steps}", *tokens, gain, *kept])
+    heads = ["prompts × steps", "tokens of a step", "a tenth of them", "gain of GRPO", *rules.values()]
+    return table(heads, rows)
+
+
 def paper_readings() -> str:
     """How many of the readings give the paper's figures for the kept tokens, by model and set of prompts."""
     frame = pd.read_parquet(REFERENCE / "readings/readings.parquet")
@@ -285,6 +300,7 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         "replications": replications,
         "ablations": ablations,
         "gate": gate_of_the_replica,
+        "batches": batches,
     },
     "docs/bench.md": {study: partial(finding, study) for study in BENCHES},
     "docs/real-model.md": {

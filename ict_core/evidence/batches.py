@@ -52,6 +52,8 @@ def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd
             gains, reference = (differences_of(runs, variant, BASE, metric) for variant in (arm.variant, arm.reference))
             for model in [model for model in gains if model in reference]:
                 part, total = pd.concat([gains[model], reference[model]], axis=1, join="inner").to_numpy(np.float64).T
+                if not len(part):
+                    continue
                 estimates = over_runs(part).of_difference(), ratio_of_means(part, total)
                 limits = [float(x) for estimate in estimates for x in (estimate.mean, estimate.low, estimate.high)]
                 rows.append((model, *arm, metric, tokens[model, arm.variant], len(part), *limits))

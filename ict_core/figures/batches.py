@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from ict_core.figures.panels import GUIDE, grid, sentence, style
 from ict_core.figures.registry import FigureDeclaration
@@ -47,8 +48,9 @@ def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
     if not rules:
         return sentence("This study varies no batch: no variant declares batch as its factor.")
     columns: dict[str, pd.DataFrame] = {}
+    batches = batches[batches["rule"].isin(rules)]
     for model in batches["model"].unique():
-        rows = batches[(batches["model"] == model) & batches["rule"].isin(rules)]
+        rows = batches[batches["model"] == model]
         columns |= {f"{model}, {title}": panel_rows for title, panel_rows in panels(rows).items()}
     figure, axes = grid(len(PASS_METRICS), list(columns), rules, marks="open")
     for row, metric in zip(axes, PASS_METRICS, strict=True):
@@ -57,6 +59,9 @@ def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
             for rule in rules:
                 _draw_rule(axis, rule, rows[(rows["rule"] == rule) & (rows["metric"] == metric)])
             axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.xaxis.set_major_formatter("{x:,.0f}")
+            axis.xaxis.set_minor_formatter("")
         row[0].set_ylabel(f"part of the gain kept, {metric}")
     for axis in axes[-1]:
         axis.set_xlabel("tokens trained in a step")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from ict_core.errors import UserError
+from ict_core.errors import UserError, one_line
 from ict_core.store.files import write_text
 
 STORED, RESULTS = "ICT_STORED", "ICT_RESULTS"  # the environment variables by which a notebook finds its study
@@ -38,4 +38,6 @@ def execute(notebook: Path, stored: Path, results: Path) -> None:
         client.execute()
     except CellExecutionError as error:
         raise UserError(f"{notebook}: a cell failed: {error.ename}: {error.evalue}") from error
+    except (CellTimeoutError, DeadKernelError) as error:
+        raise UserError(f"{notebook}: {one_line(error)}") from error
     write_text(results / notebook.name, nbformat.writes(content) + "\n")

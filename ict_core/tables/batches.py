@@ -32,10 +32,13 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
         return Table(batches, batches, caption, keys=0)
 
     def ratio(kept: float, low: float, high: float) -> str:
-        return NONE if math.isnan(low) else value_text(KEPT, kept, low, high)
+        if math.isnan(low):
+            return number(kept, 2) if kept == 1 else NONE
+        return value_text(KEPT, kept, low, high)
 
     rules = [variant for variant in settings.variants if variant in set(batches["rule"])]
-    numbers = in_order(batches, model=batches["model"].unique(), rule=rules, metric=batches["metric"].unique())
+    by_size = batches.sort_values(["prompts", "steps"], kind="stable")
+    numbers = in_order(by_size, model=batches["model"].unique(), rule=rules, metric=batches["metric"].unique())
     readable = pd.DataFrame(
         {
             **numbers[["model", "metric", "rule"]],
@@ -48,7 +51,7 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
     caption = (
         f"What each rule gains over the base model at every size of a batch, in points ± half its 95 % "
         f"t-interval over {seed_range(numbers['seeds'])}, and what part that is of what `{baseline}` gains with the "
-        f"same prompts and steps, a ratio with Fieller's limits; {NONE}: `{baseline}`'s gain is not told from 0. Every "
-        "arm trains at a learning rate of its own."
+        f"same prompts and steps, a ratio with Fieller's limits; {NONE}: one run, or `{baseline}`'s gain is not told "
+        "from 0. Every arm trains at a learning rate of its own."
     )
     return Table(numbers[list(BATCHES)], readable, caption, keys=3)

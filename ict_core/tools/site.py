@@ -32,7 +32,7 @@ def write_site(name: str, results: Path, out: Path) -> list[str]:
         raise UserError(f"{out}: exists already; allowed: a folder that does not")
     pages, answer = list(_pages(results)), results / "answer.md"
     if not pages and not answer.exists():
-        raise UserError(f"{results}: no page of {name} is there; run the study, or make figures STUDY={name}")
+        raise UserError(f"{results}: no page of {name} is there; run the study")
     with appearing(out) as folder:
         for file, _, html in pages:
             home = "../" * (len(Path(file).parts) - 1) + "index.html"

@@ -45,7 +45,7 @@ def test_a_row_a_rule_and_batch():
     ]
     table = batches_table(pd.DataFrame(rows, columns=list(BATCHES)), made.settings())
     assert table.readable.values.tolist() == [
-        ["mini-s", "pass@1", "grpo", "32 × 48", "8,000", "+41.0 ± 3.0", "—"],
+        ["mini-s", "pass@1", "grpo", "32 × 48", "8,000", "+41.0 ± 3.0", "1.00"],
         ["mini-s", "pass@1", "ict-10", "8 × 48", "201", "+2.0 ± 3.0", "0.12 [−0.05 to 0.30]"],
     ]
     assert list(table.numbers.columns) == list(BATCHES)
