@@ -177,6 +177,7 @@ def evaluate(
         try:
             answers, facts = _answers(work, name, stated, evaluation, problems)
         except TooMuch as error:
+            remove(work / _CHECKPOINT)  # the call that is printed has a folder of its own
             shorter = replace(sampled, max_new_tokens=error.most) if error.most > 0 else None
             raise UserError(f"{error}{_mended(model, asked, shorter, out) if shorter else ''}") from None
 

@@ -151,7 +151,7 @@ def _over_problems(
     clusters = _clusters(counts)
     over = CLUSTERS if _is_clustered(clusters) else PROBLEMS
     units = clusters.groupby("benchmark", sort=False).nunique()
-    units[AVERAGE] = units.sum()
+    units[AVERAGE] = clusters.nunique() if _spans_benchmarks(clusters) else units.sum()
     for metric in metrics:
         values = {model: _values(counts[counts["model"] == model], metric) for model in (first, *others)}
         for model in others:
@@ -193,11 +193,17 @@ def _is_clustered(clusters: pd.Series) -> bool:
     return bool((clusters != clusters.index.get_level_values("problem")).any())
 
 
+def _spans_benchmarks(clusters: pd.Series) -> bool:
+    """Whether a cluster has problems in several benchmarks; without clusters, equal names of problems mean nothing."""
+    return _is_clustered(clusters) and clusters.groupby("benchmark").nunique().sum() > clusters.nunique()
+
+
 def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str) -> Estimate:
     """The mean, on one benchmark or averaged over all, of values by benchmark and problem."""
     names = clusters.index.unique("benchmark") if benchmark == AVERAGE else [benchmark]
     blocks: list[Floats] = [values[name].to_numpy(np.float64) for name in names]
-    return over_clusters(blocks, [clusters[name].reindex(values[name].index).to_numpy() for name in names])
+    members = [clusters[name].reindex(values[name].index).to_numpy() for name in names]
+    return over_clusters(blocks, members, _spans_benchmarks(clusters))
 
 
 def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:

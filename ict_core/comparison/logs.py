@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -61,6 +62,8 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
                 tables.append(table.assign(model=name) if name else table)
             else:
                 found = list(read(file, wanted))
+                if not found:
+                    raise UserError(f"{file}: no samples; allowed: at least one")
                 models |= {row["model"] for row in found}
                 rows += [row | {"model": name or row["model"]} for row in found]
         if name and len(models) > 1:
@@ -116,7 +119,7 @@ def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
 
 
 def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: Any, cluster: Any) -> dict[str, Any]:
-    if correct is not None and correct not in (0, 1):
+    if correct is not None and not (np.isscalar(correct) and correct in (0, 1)):
         raise UserError(
             f"{file}: problem {problem}: the score is {correct!r}; allowed: 0 or 1; choose another --metric"
         )

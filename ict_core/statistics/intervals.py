@@ -251,7 +251,7 @@ def over_problems(blocks: Sequence[Floats]) -> Estimate:
     return mean_of_means(blocks)
 
 
-def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]]) -> Estimate:
+def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]], across: bool = False) -> Estimate:
     """:func:`over_problems`, shape (), for problems that depend on each other within a cluster: translations, a family.
 
     The variance of a benchmark's mean over P problems in C clusters is C / (C - 1) times the sum of its clusters'
@@ -261,8 +261,16 @@ def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object
     Args:
         blocks: the values of each benchmark, shape (problems,).
         clusters: for each benchmark the cluster of every problem, shape (problems,).
+        across: a name is the same cluster in every benchmark, as for translations that are benchmarks of their own.
+            The variance is then taken over the clusters of all benchmarks together.
     """
     mean = float(np.mean([array.mean() for array in blocks]))
+    scale = max(float(np.abs(array).max()) for array in blocks)
+    if across:
+        shares = np.concatenate([(array - array.mean()) / (array.size * len(blocks)) for array in blocks])
+        sums = np.bincount(np.unique(np.concatenate(clusters), return_inverse=True)[1], shares)
+        together = sums.size / (sums.size - 1) * np.square(sums).sum() if sums.size > 1 else np.nan
+        return student(mean, together, sums.size - 1, scale=scale)
     parts, free = np.full((2, len(blocks)), np.nan)
     for place, (array, names) in enumerate(zip(blocks, clusters, strict=True)):
         _, members = np.unique(names, return_inverse=True)
@@ -270,7 +278,6 @@ def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object
         free[place] = sums.size - 1
         if free[place]:
             parts[place] = sums.size / free[place] * np.square(sums).sum() / (array.size * len(blocks)) ** 2
-    scale = max(float(np.abs(array).max()) for array in blocks)
     variance = parts.sum()
     return student(mean, variance, satterthwaite(variance, (parts**2 / np.maximum(free, 1)).sum()), scale=scale)
 

@@ -134,7 +134,10 @@ def _study_of(folder: Path) -> dict[str, Any] | None:
     """The model's configuration in the study that made this checkpoint; None if none did."""
     for place in (folder, folder.parent):  # a base model's manifest is in it, a training's beside it
         if (place / MANIFEST).exists():
-            config = read_manifest(place / MANIFEST).get("config", {})
+            try:
+                config = read_manifest(place / MANIFEST).get("config", {})
+            except UserError:  # another tool's file
+                continue
             return config.get("model") if isinstance(config, dict) else None
     return None
 

@@ -111,6 +111,16 @@ def test_clusters_agree_with_another_library_and_with_welch(pairs, cut):
     assert (found.low, found.high) == (pytest.approx(found.mean - half), pytest.approx(found.mean + half))
 
 
+def test_the_same_clusters_in_several_benchmarks_are_not_counted_twice():
+    values, names = np.array([0.0, 1.0, 0.25, 0.5, -0.5, 0.75]), np.array(["a", "a", "b", "b", "c", "d"])
+    one = over_clusters([values], [names])
+    twice = over_clusters([values, values], [names, names], across=True)  # a benchmark and its translation
+    for name in ("mean", "se", "df", "low", "high"):
+        assert float(getattr(twice, name)) == pytest.approx(float(getattr(one, name)), rel=1e-12)
+    assert over_clusters([values, values], [names, names]).se == pytest.approx(one.se / 2**0.5, rel=1e-12)
+    assert isnan(over_clusters([values, values], [np.array(["a"] * 6)] * 2, across=True).se)
+
+
 def test_strata_by_hand():
     # means 2 and 6, s^2/S 1/3 and 2/2; a quarter of each: 1/12 + 1/4 = 1/3
     found = stratified_t([np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0])])

@@ -14,8 +14,9 @@ from ict_core.config.mistakes import shown
 from ict_core.config.selectors import method_schema
 from ict_core.config.study_file import Grading
 from ict_core.errors import UserError
-from ict_core.store.layout import MANIFEST, CellFiles, trained_model
+from ict_core.store.layout import MANIFEST, CellFiles
 from ict_core.store.manifests import read_manifest
+from ict_core.tools.place import Place, place_of
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,15 @@ def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
         if study_file is not None:
             raise UserError(f"--study {study_file}: {shown(folder)} has its recipe in {shown(file)}; leave it out")
         return _trained(folder.resolve(), file)
-    if not (trained_model(folder) / "config.json").exists():
+    place = place_of(folder)
+    if not (place.is_base and (place.checkpoint / "config.json").exists()):
         raise UserError(
             f"{folder}: neither a trained cell nor a base model; allowed: results/STUDY/MODEL/VARIANT/seed-N, which "
-            "holds train/manifest.json, or results/STUDY/MODEL/base, which holds model/config.json"
+            "holds train/manifest.json, or results/STUDY/MODEL/base, which holds seed-0/model/config.json"
         )
     if study_file is None:
         raise UserError(f"{folder}: a base model has no recipe of its own; name its study: --study configs/studies/...")
-    return _base(folder.resolve(), study_file)
+    return _base(place, study_file)
 
 
 def _trained(folder: Path, file: Path) -> Inspected:
@@ -77,14 +79,14 @@ def _section(file: Path, key: str, value: Any, schema: Any) -> Any:
         ) from None
 
 
-def _base(folder: Path, study_file: Path) -> Inspected:
-    study, name = load_study(study_file), folder.parent.name
+def _base(place: Place, study_file: Path) -> Inspected:
+    study, name = load_study(study_file), place.cell.model
     if name not in study.models:
         raise UserError(f"{study_file}: no model {name!r} in its grid; allowed: {', '.join(study.models)}")
     return Inspected(
-        name="/".join(folder.parts[-3:]),
-        study=folder.parents[1],
-        checkpoint=trained_model(folder),
+        name=f"{place.results.name}/{place.cell.folder}",
+        study=place.results,
+        checkpoint=place.checkpoint,
         template=study.models[name].prompt,
         training=study.training_of(name),
         grading=study.grading.dump(),

@@ -38,7 +38,8 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
         chosen = tuple(name for name in possible if name in names)
     if steps is not None and chosen != ("train",):
         raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
-    if steps is not None and not 1 <= steps <= (most := study.training_for(place.cell).steps):
+    most = study.training_for(place.cell).steps if "train" in chosen else 0
+    if steps is not None and not 1 <= steps <= most:
         raise UserError(f"--steps {steps}: allowed: 1 to {most}, the steps of its training")
     return chosen
 

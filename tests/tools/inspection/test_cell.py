@@ -48,15 +48,16 @@ def test_published_problems_have_no_known_forks_and_a_model_its_template(tmp_pat
 
 def test_a_base_model_takes_its_recipe_from_the_study(tmp_path):
     study = load_study(STUDIES / "mini.yaml")
-    model = tmp_path / "mini" / "mini-s" / "base" / "model"
+    model = tmp_path / "mini" / "mini-s" / "base" / "seed-0" / "model"
     model.mkdir(parents=True)
     (model / "config.json").write_text("{}")
-    found = inspected(model.parent, STUDIES / "mini.yaml")
-    assert (found.name, found.rules, found.checkpoint) == ("mini/mini-s/base", {}, model)
+    for folder in (model.parent, model.parents[1]):
+        found = inspected(folder, STUDIES / "mini.yaml")
+        assert (found.name, found.rules, found.checkpoint) == ("mini/mini-s/base/seed-0", {}, model)
     assert (found.training, found.study, found.known_forks) == (study.training, tmp_path / "mini", True)
     with pytest.raises(UserError, match="name its study: --study"):
         inspected(model.parent)
-    other = model.parent.parent.rename(tmp_path / "mini" / "mini-x") / "base"
+    other = model.parents[2].rename(tmp_path / "mini" / "mini-x") / "base"
     with pytest.raises(UserError, match="'mini-x' .* allowed: mini-s, mini-m$"):
         inspected(other, STUDIES / "mini.yaml")
 

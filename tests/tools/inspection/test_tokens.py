@@ -61,7 +61,7 @@ def test_a_trained_cell(cell, capsys):
 
 def test_a_base_model_has_no_rule_of_its_own(cell):
     base = cell.parents[1] / "base"
-    shutil.move(cell / "train" / "model", base / "model")
+    shutil.move(cell / "train" / "model", base / "seed-0" / "model")
     problems = str(cell.parents[2] / "data" / "eval.parquet")
     assert main(["tokens", str(base), "--study", str(STUDY), "--problems", problems, "--count", "1"]) == 0
     data = data_of(base / "tokens.html")
