@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ict_core.config.study_file import Validity
 from ict_core.evidence.claims import Claim, DifferenceTest, read_claims
 from ict_core.evidence.stored import ArmVariation, Settings
 from ict_core.statistics.schemas import Metric
@@ -30,16 +31,15 @@ def controls_of(arms: Mapping[str, ArmVariation]) -> dict[str, str]:
     }
 
 
+def rule_arms(arms: Mapping[str, ArmVariation], gates: Validity | None) -> dict[str, ArmVariation]:
+    """The arms without those that a study has for its gates alone: the replica, the oracle and its control."""
+    of_gates = {gates.replica, gates.oracle, gates.oracle_control} if gates else set()
+    return {variant: arm for variant, arm in arms.items() if variant not in of_gates}
+
+
 def bench_controls(settings: Settings) -> dict[str, str]:
     """:func:`controls_of` without the gates' arms, such as the oracle's control; empty if the study is not a bench."""
-    arms = {variant: rule for variant, rule in controls_of(settings.arms).items() if variant not in _of_gates(settings)}
-    return arms if any(settings.arms[variant].factor == "control" for variant in arms) else {}
-
-
-def _of_gates(settings: Settings) -> set[str]:
-    """The arms that a study has for its gates alone."""
-    v = settings.validity
-    return {v.replica, v.oracle, v.oracle_control} if v else set()
+    return controls_of(rule_arms(settings.arms, settings.validity))
 
 
 def rules_of(settings: Settings) -> list[str]:
@@ -48,8 +48,8 @@ def rules_of(settings: Settings) -> list[str]:
     Empty if the study is not a bench.
     """
     controls = bench_controls(settings)
-    others = {settings.baselines[0], *controls, *_of_gates(settings)}
-    return [variant for variant in settings.variants if variant not in others] if controls else []
+    rules = rule_arms(settings.arms, settings.validity).keys() - {settings.baselines[0], *controls}
+    return [variant for variant in settings.variants if variant in rules] if controls else []
 
 
 def bench_claims(settings: Settings) -> list[Claim]:

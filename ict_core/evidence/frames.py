@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from ict_core.evidence.batches import batch_frame
-from ict_core.evidence.bench import claims_of, controls_of
+from ict_core.evidence.bench import claims_of, rules_of
 from ict_core.evidence.claims import declared_pairs
 from ict_core.evidence.ledger import ledger
 from ict_core.evidence.measures import token_frames
@@ -55,7 +55,7 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     declared = read_manifest(StudyFiles(stored).manifest).get("declared") if settings.validity else None
     if declared and values_hash(claims) not in {file.get("values_sha256") for file in declared["files"].values()}:
         declared = declared | {"changed": claims.name}
-    ranked = [variant for variant in settings.variants if variant not in controls_of(settings.arms)]
+    ranked = [variant for variant in settings.variants if variant in {settings.baselines[0], *rules_of(settings)}]
     others = {
         "batches": batch_frame(settings, frames.runs, log),
         "validity": validity_frame(study, frames.runs, entries, declared),

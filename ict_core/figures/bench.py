@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of
+from ict_core.config.study_file import Validity
+from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of, rule_arms
 from ict_core.evidence.stored import ArmVariation
 from ict_core.figures.panels import draw_interval, label, row_panels, sentence
 from ict_core.figures.registry import FigureDeclaration
@@ -29,7 +30,7 @@ FIGURE = FigureDeclaration(
         "rules together with 95 % confidence; the dot is the rank of the mean."
     ),
     inputs=("contrasts", "ranks"),
-    settings=("margin", "arms", "baselines"),
+    settings=("margin", "arms", "baselines", "validity"),
 )
 
 COLOURS = {BETTER: "#0072B2", WORSE: "#C1272D"}
@@ -82,8 +83,9 @@ def draw(
     arms: Mapping[str, ArmVariation],
     baselines: Sequence[str],
     margin: float,
+    validity: Validity | None = None,
 ) -> Figure:
-    controls, baseline = controls_of(arms), baselines[0]
+    controls, baseline = controls_of(rule_arms(arms, validity)), baselines[0]
     if not controls:
         return sentence("This study runs no rule beside its control: it is no bench.")
     rows = both_ways(contrasts)

@@ -20,7 +20,8 @@ class FigureDeclaration(Shown):
     """
 
     caption: str  # what is drawn, and what its bands and intervals speak for
-    settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept"], ...] = ()  # the study's, for `draw`
+    # of the study, for `draw`
+    settings: tuple[Literal["margin", "arms", "variants", "baselines", "kept", "validity"], ...] = ()
     needs: str = ""  # the key of a study's file without which there is no such figure
 
 

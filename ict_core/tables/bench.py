@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of
+from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, bench_controls, controls_of, rule_arms
 from ict_core.evidence.stored import ArmVariation
 from ict_core.statistics.deciding import IDENTICAL, detectable
 from ict_core.statistics.pairing import both_ways, seed_range
@@ -133,10 +133,10 @@ def bench_table(
 ) -> Table:
     """One row per rule, the highest pass@4 first. The keyword arguments are the table's inputs, by name."""
     baseline = settings.baselines[0]
-    if not controls_of(settings.arms):
+    if not bench_controls(settings):
         empty = pd.DataFrame(columns=_COLUMNS)
         return Table(empty, empty, "The study runs no rule beside its control: it is no bench.", keys=0)
-    pairs = compared_with(baseline, settings.arms)
+    pairs = compared_with(baseline, rule_arms(settings.arms, settings.validity))
     views = {"own": contrasts, "shared": shared_rate_contrasts}
     numbers = pd.concat([_differences(frame, pairs, rates) for rates, frame in views.items()], ignore_index=True)
     numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")

@@ -51,7 +51,13 @@ class Study:
         self.frame = frames.__getitem__
         shown = ("grpo", "ict-10")
         self.settings = SimpleNamespace(
-            shared=shown, variants=shown, margin=0.03, baselines=synthetic.BASELINES, arms={}, kept=synthetic.KEPT
+            shared=shown,
+            variants=shown,
+            margin=0.03,
+            baselines=synthetic.BASELINES,
+            arms={},
+            validity=None,
+            kept=synthetic.KEPT,
         )
 
 
