@@ -51,6 +51,16 @@ def test_a_size_of_heads_that_vllm_lacks_on_the_cpu_is_one_clear_error(tiny_chec
         load_engine("vllm", tmp_path / "odd", 160, 1, "float32")
 
 
+def test_a_checkpoint_s_own_penalty_changes_no_sample(tiny_checkpoint, tmp_path):
+    shutil.copytree(tiny_checkpoint, tmp_path / "penal")
+    file = tmp_path / "penal/generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition_penalty": 5.0}))
+    engines = [load_engine("transformers", path, 160, 1, "float32") for path in (tiny_checkpoint, tmp_path / "penal")]
+    requests = [Request("Q: 1 + 1 + 1\nA:", seed) for seed in range(4)]
+    first, second = (engine.sample(requests, SAMPLING) for engine in engines)
+    assert [(one.ids, one.logprob) for one in first] == [(one.ids, one.logprob) for one in second]
+
+
 def test_stop_ids_come_from_the_checkpoint(tiny_checkpoint, tmp_path):
     assert stop_token_ids(tiny_checkpoint) == (0,)
     (tmp_path / "generation_config.json").write_text("{}")

@@ -5,16 +5,19 @@ import shutil
 import pytest
 import torch
 import transformers
+from datasets import Dataset
 from test_passes import PROBLEMS, RULES, T, gradients, rollouts
 from test_trainer import GRPO, built, recipe
 from torch import nn
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from ict_core import SelectiveGRPOTrainer
 from ict_core.errors import UserError
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import token_statistics
 from ict_core.training.fast.packed_forward import add_packed_forward, check_family
 from ict_core.training.fast.packing import pack
+from ict_core.training.run import grpo_config
 
 SIZES = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}
 SIZES |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}
@@ -175,3 +178,14 @@ def test_a_model_whose_packed_pass_differs_is_refused_with_the_difference():
     )
     with pytest.raises(UserError, match=r"differ by .* nats.*: dense"):
         add_packed_forward(model, 1.0)
+
+
+def test_a_balancing_loss_of_experts_is_refused_and_the_recipe_has_none(tiny_checkpoint, tmp_path):
+    model, tokenizer = random_model("Qwen3Moe", FAMILIES["Qwen3Moe"]), AutoTokenizer.from_pretrained(tiny_checkpoint)
+    arguments = grpo_config(recipe(), 0, tmp_path)
+    assert arguments.router_aux_loss_coef == 0.0
+    arguments.router_aux_loss_coef = None  # TRL's default: the model's own
+    options = {"processing_class": tokenizer, "selection": "grpo"}
+    prompts = Dataset.from_dict({"prompt": ["1 + 1"] * 8})
+    with pytest.raises(UserError, match="set router_aux_loss_coef=0.0"):
+        SelectiveGRPOTrainer(model, lambda completions, **_: [0.0] * len(completions), arguments, prompts, **options)
