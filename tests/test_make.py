@@ -15,7 +15,8 @@ NO_NAMES = ["", "..", "-rf", "../mine", "a b", "x;touch pwned", "x$$(touch pwned
 NO_NAMES += ["it's", "x*", "Mini"]
 PROGRAM = '#!/bin/sh\nprintf "%s|" "${0##*/}" "$@"\n'  # in place of the environment's: prints its words
 FINISHED = ["a.parquet", "manifest.json", "study.json", "claims.json", "claims.md", "answer.md"]
-FINISHED += ["figures/forest.png", "figures/bench.png", "tables/main.csv", "tables/main.md", "tables/main.tex"]
+FINISHED += [f"figures/{name}.png" for name in ("forest", "bench", "batches")]
+FINISHED += ["tables/main.csv", "tables/main.md", "tables/main.tex"]
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and cl
     "ict_core.statistics.pairing": ALL,
     "ict_core.statistics.metrics": {"ungraded"},
     "ict_core.statistics.deciding": {"BETTER", "IDENTICAL", "WORSE", "detectable"},  # of a design, no test of data
-    "ict_core.evidence.bench": {"BENCH_METRIC", "MEAN_ONE", "SAME_SIGN", "controls_of"},
+    "ict_core.evidence.bench": {"BENCH_METRIC", "MEAN_ONE", "SAME_SIGN", "bench_controls", "controls_of", "rule_arms"},
     "ict_core.evidence.declarations": ALL,
     "ict_core.evidence.gates": {"FAILED", "KEPT", "without_verdicts"},  # of a frame, in words
     "ict_core.evidence.validity": {"DETECTABLE", "RATE"},
