@@ -119,7 +119,7 @@ def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
 
 
 def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: Any, cluster: Any) -> dict[str, Any]:
-    if correct is not None and not (np.isscalar(correct) and correct in (0, 1)):
+    if correct is not None and (np.ndim(correct) or correct not in (0, 1)):
         raise UserError(
             f"{file}: problem {problem}: the score is {correct!r}; allowed: 0 or 1; choose another --metric"
         )

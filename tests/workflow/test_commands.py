@@ -28,7 +28,7 @@ PLANNED = {  # rules that a line plans where nothing has run, and how many jobs 
         **{"train": 7, "grade": 1 + 7},
     },
     "snakemake --cores all rates --config=study=mini-rates": {
-        **{"pretrain": 2 * (4 + 1), "train": 19 * 8, "tune_round": 4 * 19, "tune": 19, "rates": 1},
+        **{"pretrain": 2 * 4, "train": 19 * 8, "tune_round": 4 * 19, "tune": 19, "rates": 1},
     },
     "snakemake --cores all token_study --config=study=smollm2-tokens": {
         **{"rollouts": 1, "read_tokens": 1, "token_gradients": 1, "token_frames": 1, "token_pages": 1},
