@@ -1,6 +1,5 @@
 """`ict eval`: one model's answers to any of the benchmarks, without a study's file."""
 
-import fcntl
 import hashlib
 import json
 import re
@@ -22,6 +21,7 @@ from typer import Argument, Option
 from ict_core.errors import TooMuch, UserError
 from ict_core.jobs.command import GRADING, MODEL_GROUP, above_0, command, prepare
 from ict_core.process import numerics
+from ict_core.process.job_log import try_lock
 from ict_core.process.numerics import Numerics
 from ict_core.store.files import remove
 from ict_core.store.layout import REPOSITORY
@@ -213,10 +213,8 @@ def _work(folder: Path, call: str) -> Iterator[Path]:
     work = folder / f"work-{hashlib.sha256(call.encode()).hexdigest()[:16]}"
     work.mkdir(parents=True, exist_ok=True)
     with (work / "lock").open("w") as lock_file:
-        try:
-            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{work}: another `ict eval` is at work there; wait for it") from None
+        if not try_lock(lock_file.fileno()):
+            raise UserError(f"{work}: another `ict eval` is at work there; wait for it")
         try:
             yield work
         except UserError:

@@ -112,12 +112,13 @@ def _levels(counts: pd.DataFrame, models: Sequence[str], metrics: Sequence[str])
     found = found[found["metric"].isin(metrics)].rename(columns={"seeds": "runs"})
     found = found.assign(model=found["variant"].map(model_of), bayes_low=np.nan, bayes_high=np.nan)
     clusters = _clusters(counts)
+    across = _spans_benchmarks(clusters)
     for (model, metric), of_model in found[found["runs"] == 1].groupby(["model", "metric"], sort=False):
         answers = counts[counts["model"] == model]
         values = _values(answers, str(metric))
         for place, row in of_model.iterrows():
             if _is_clustered(clusters):
-                level = _over_clusters(values, clusters, row["benchmark"]).of_share()
+                level = _over_clusters(values, clusters, row["benchmark"], across).of_share()
                 found.loc[place, ["low", "high"]] = [float(level.low), float(level.high)]
             elif row["problems"] < FEW_PROBLEMS and row["benchmark"] != AVERAGE and metric == PASS_METRICS[0]:
                 of_benchmark = answers[answers["benchmark"] == row["benchmark"]]
@@ -151,13 +152,14 @@ def _over_problems(
     clusters = _clusters(counts)
     over = CLUSTERS if _is_clustered(clusters) else PROBLEMS
     units = clusters.groupby("benchmark", sort=False).nunique()
-    units[AVERAGE] = clusters.nunique() if _spans_benchmarks(clusters) else units.sum()
+    across = _spans_benchmarks(clusters)
+    units[AVERAGE] = clusters.nunique() if across else units.sum()
     for metric in metrics:
         values = {model: _values(counts[counts["model"] == model], metric) for model in (first, *others)}
         for model in others:
             gap = values[model] - values[first]
             for benchmark, number in units.items():
-                found = _over_clusters(gap, clusters, str(benchmark)).of_difference()
+                found = _over_clusters(gap, clusters, str(benchmark), across).of_difference()
                 effective = round(float(np.nan_to_num(found.df))) + 1  # independent units with these degrees of freedom
                 spread = float(found.se) * effective**0.5
                 needed = float(seeds_needed(margin, spread, power)) * number / effective
@@ -198,12 +200,12 @@ def _spans_benchmarks(clusters: pd.Series) -> bool:
     return _is_clustered(clusters) and clusters.groupby("benchmark").nunique().sum() > clusters.nunique()
 
 
-def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str) -> Estimate:
+def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str, across: bool) -> Estimate:
     """The mean, on one benchmark or averaged over all, of values by benchmark and problem."""
     names = clusters.index.unique("benchmark") if benchmark == AVERAGE else [benchmark]
     blocks: list[Floats] = [values[name].to_numpy(np.float64) for name in names]
     members = [clusters[name].reindex(values[name].index).to_numpy() for name in names]
-    return over_clusters(blocks, members, _spans_benchmarks(clusters))
+    return over_clusters(blocks, members, across)
 
 
 def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:

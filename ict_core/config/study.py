@@ -267,10 +267,11 @@ class Study:
 
         The model is the first one that runs both, else the first that runs the second.
         """
-        ran = {cell[:2] for cell in self.cells()}
-        cell = max(self.cells(), key=lambda cell: sum((cell.model, v) in ran for v in (second, second, first)))
+        cells = self.cells()
+        ran = {cell[:2] for cell in cells}
+        model = max(self.models, key=lambda model: ((model, second) in ran, (model, first) in ran))
         plain = replace(self, rates_of=None, tuned={})
-        left, right = (plain.resolve(Cell(cell.model, variant, cell.seed)) for variant in (first, second))
+        left, right = (plain.resolve(Cell(model, variant, cells[0].seed)) for variant in (first, second))
         different, equal = compare(left, right)
         return Comparison([pair for pair in different if pair[0] not in _NO_DIFFERENCE], equal)
 

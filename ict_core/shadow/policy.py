@@ -77,11 +77,12 @@ class Prompt(NamedTuple):
 
 
 def opened(study: Study, model: str, checkpoint: Path, rollouts: Path, problems: Path) -> tuple[Policy, list[Prompt]]:
-    """A stage's beginning: the checkpoint, checked against its manifest, and :func:`prompts_of` two frames' files."""
+    """The policy of a checkpoint, checked against its manifest, and :func:`prompts_of` of the frames in two files."""
     remember_source()
     check_files(checkpoint)
     answers, questions = records.read_frame(rollouts, records.ROLLOUTS), records.read_frame(problems, records.PROBLEMS)
-    return Policy(checkpoint, study), prompts_of(study, model, answers, questions)
+    prompts = prompts_of(study, model, answers, questions)  # before the model is loaded: it may refuse them
+    return Policy(checkpoint, study), prompts
 
 
 def prompts_of(study: Study, model: str, rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:

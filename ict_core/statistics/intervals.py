@@ -266,18 +266,16 @@ def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object
     """
     mean = float(np.mean([array.mean() for array in blocks]))
     scale = max(float(np.abs(array).max()) for array in blocks)
+    shares = [(array - array.mean()) / (array.size * len(blocks)) for array in blocks]  # of the mean's deviation
     if across:
-        shares = np.concatenate([(array - array.mean()) / (array.size * len(blocks)) for array in blocks])
-        sums = np.bincount(np.unique(np.concatenate(clusters), return_inverse=True)[1], shares)
-        together = sums.size / (sums.size - 1) * np.square(sums).sum() if sums.size > 1 else np.nan
-        return student(mean, together, sums.size - 1, scale=scale)
-    parts, free = np.full((2, len(blocks)), np.nan)
-    for place, (array, names) in enumerate(zip(blocks, clusters, strict=True)):
+        shares, clusters = [np.concatenate(shares)], [np.concatenate(clusters)]
+    parts, free = np.full((2, len(shares)), np.nan)
+    for place, (array, names) in enumerate(zip(shares, clusters, strict=True)):
         _, members = np.unique(names, return_inverse=True)
-        sums = np.bincount(members, array - array.mean())
+        sums = np.bincount(members, array)
         free[place] = sums.size - 1
         if free[place]:
-            parts[place] = sums.size / free[place] * np.square(sums).sum() / (array.size * len(blocks)) ** 2
+            parts[place] = sums.size / free[place] * np.square(sums).sum()
     variance = parts.sum()
     return student(mean, variance, satterthwaite(variance, (parts**2 / np.maximum(free, 1)).sum()), scale=scale)
 

@@ -198,6 +198,11 @@ def local_model(wildcards):
     return [local(file) for file in sorted(files)]
 
 
+def models_of(bases):
+    """The checkpoints of base models."""
+    return [FILES.base_model(base.model, base.seed) for base in bases]
+
+
 def first_base(wildcards):
     """A model's base model with the lowest number."""
     base = STUDY.first_base(wildcards.model)

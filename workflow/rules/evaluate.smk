@@ -55,7 +55,7 @@ rule grade:
 
 rule collect:
     input:
-        base=[FILES.base_model(base.model, base.seed) for base in run_here(BASES)],
+        base=models_of(run_here(BASES)),
         training=trainings(TRAINED),
         rates=RATES,
         generation=[FILES.cell(c.folder).generation for c in run_here(EVALUATED)],

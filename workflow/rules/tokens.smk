@@ -90,7 +90,7 @@ rule token_gradients:
 rule token_frames:
     input:
         FILES.eval_problems,
-        [FILES.base_model(b.model, b.seed) for b in map(STUDY.first_base, STUDY.models)],
+        models_of(map(STUDY.first_base, STUDY.models)),
         [FILES.rollouts(model) for model in STUDY.models],
         [FILES.rollout_tokens(model) for model in STUDY.models],
         [FILES.rollout_gradients(model) for model in STUDY.models],

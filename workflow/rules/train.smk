@@ -90,12 +90,9 @@ use rule tune_round as tune with:
 rule rates:
     input:
         choices=RATES,
-        bases=[
-            FILES.base_model(base.model, base.seed)
-            for base in run_here(
-                STUDY.base_cells([*STUDY.tuning_cells(), *STUDY.later_cells()])
-            )
-        ],
+        bases=models_of(
+            run_here(STUDY.base_cells([*STUDY.tuning_cells(), *STUDY.later_cells()]))
+        ),
     output:
         FILES.rate_study.rates,
         FILES.rate_study.rewards,
