@@ -7,11 +7,12 @@ The rule, in this order:
    A letter before words needs parentheses, a full stop, a colon, a dash or a font of its own: "A man" names none.
    Fonts, dollar signs, asterisks and quotation marks do not matter.
 2. A box that names no letter or several ("A or B"), or says what an option is not ("(B) is wrong"), is ``no_answer``,
-   even if an earlier box names a letter, unless the text declares a letter after it.
+   even if an earlier box names a letter, unless the text declares a letter after it. A letter that is declared after
+   the box is taken back ("Wait, that is wrong") counts in its place.
 3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
    :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
    letter is a capital, or is in parentheses, or is all that is declared. A declaration that names several letters, or
-   denies one, is ``no_answer``.
+   denies one, is ``no_answer``. Here and in rule 4 nothing counts that is taken back later.
 4. Without a declaration the first of these counts: a last line "#### B"; bold text at the end of the text; the whole
    text, if it is one line; a first or last line that is a letter alone; a first line that is the only one to name an
    option. Each names a letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
@@ -20,7 +21,7 @@ The rule, in this order:
 import re
 
 from ict_core.grading._prose import BOLD_AT_END, MARKED_AT_END, declarations
-from ict_core.grading.boxes import FONTS, Verdict, last_box
+from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match
 from ict_core.grading.gold import LETTERS
 
 _DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
@@ -37,6 +38,13 @@ _CHOSEN = re.compile(
     r"|(?:remaining|only)\s(?:option|answer|choice)(?:\sleft)?(?:,|\sis)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r"|(?:which\sis|corresponds\sto|matches)\s(?i:option|answer|choice)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r")(?!\s(?:answer\s|option\s|choice\s)?(?:if|only|when))"
+)
+_TAKEN_BACK = re.compile(
+    r"(?:\bWait|(?:[,.!…—–]\s|\b(?i:no|but|oh|hmm)\s)wait)"
+    r"(?=[,.!:…]|\s?[—–]|\s(?:no|but|that|this|I|let|actually|a\s(?:minute|moment|second))\b)"
+    r"|\b(?i:scratch\sthat|on\ssecond\sthoughts?|(?:I|we)(?:['’]ve|\shave)?\smade\san?\s(?:mistake|error))\b"
+    r"|(?<=[.!])\s{1,3}No[,:.]\s|(?<![A-Za-z])[A-D][*$)}]{0,4}[.!]\s{1,3}(?:That|This|It)(?:['’]s|\sis|\swas)"
+    r"\s(?:wrong|incorrect|not\s(?:right|correct))(?=[.,;!]|\s{0,9}\Z)"
 )
 _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$(]{0,4}[A-D](?![A-Za-z])")
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
@@ -73,11 +81,14 @@ _OF_OPTIONS = re.compile(r"(?:both|neither|either|all|none|only)(?![A-Za-z])", r
 def grade_choice(text: str, gold: str) -> Verdict:
     """Grade the letter that a text gives; the verdict's `extracted` is this letter in upper case. Linear time."""
     box = last_box(text)
-    letter = (box and _letter(box.answer)) or _declared(
-        text[text.rfind(box.markup) + len(box.markup) :] if box else text
-    )
-    if letter is None and not box:
-        letter = _of_lines(text.strip())
+    said = text[text.rfind(box.markup) + len(box.markup) :] if box else text
+    taken_back = last_match(_TAKEN_BACK, said)
+    said = said[taken_back.end() :] if taken_back else said
+    letter = _declared(said)
+    if box and (letter is None or not taken_back):
+        letter = _letter(box.answer) or letter
+    elif letter is None:
+        letter = _of_lines(said.strip())
     if letter not in LETTERS:
         return Verdict("no_answer")
     return Verdict("correct" if letter == gold else "wrong", letter)

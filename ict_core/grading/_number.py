@@ -5,10 +5,10 @@ Both kinds are brought to one form without arithmetic: linear time, and no limit
 The rule for ``number``, in this order:
 
 1. The last line ``#### N`` or the last box counts, whichever begins later. A line counts only if the text after the
-   four signs, up to a parenthesis, is a number decorated as in rule 2; others are headings. Without both, what the text
-   declares counts ("the answer is 18") if it is a number or a formula, or if it begins with a decorated number before a
-   parenthesis, a colon, a comma or "out of". Otherwise its last number counts. An empty box, or a text without digits,
-   is ``no_answer``.
+   four signs, up to a parenthesis, is a number decorated as in rule 2; others are headings, and so is "1 Find the
+   cost". Without both, what the text declares counts ("the answer is 18") if it is a number or a formula, or if it
+   begins with a decorated number before a parenthesis, a colon, a comma or "out of". Otherwise its last number counts,
+   but "x = 5 or x = 6" as a whole. An empty box, or a text without digits, is ``no_answer``.
 2. Decoration does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``,
    ``1\,234``), ``\text{}`` and the like, a unit of a few words, a percent or degree sign, a full stop at the end. Equal
    decimals are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
@@ -29,7 +29,7 @@ The rule for ``integer``, in this order:
 import re
 
 from ict_core.grading._prose import answer_in_prose
-from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match
+from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match, stripped
 
 _SEPARATOR = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\!,|\\,|[\u00a0\u2009\u202f])(?=[0-9]{3}(?![0-9]))")
 _TOKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[\s~{}$*]", re.DOTALL)
@@ -114,9 +114,12 @@ POWERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 1
 _FRACTIONS = {"dozen", "dozens", "half", "quarter", "third", "thirds"}
 _OPERATIONS = {"and", "or", "to", "pi", "sqrt", "squared", "cubed", "times", "plus", "minus", "over", "mod", "choose"}
 _NOT_UNITS = _FRACTIONS | _OPERATIONS
+_STEPS = {"add", "calculate", "check", "compute", "convert", "determine", "divide", "find", "multiply", "solve"}
+_STEPS |= {"subtract", "write"}  # with which a heading goes on after its number
 _FORMULA = re.compile(r"(?:\\[A-Za-z]+|[^A-Za-z\\]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|or|and)+")
 _MIXED = re.compile(r"(?<![0-9.,/:^-])[0-9]{1,9} (?=[0-9]{1,4}/[0-9]{1,4}\Z)")
 _BEGUN = re.compile(r" \(|[:;](?= )|, | out of ")
+_EITHER = re.compile(r"(?<![A-Za-z])([A-Za-z]) ?= ?-?[0-9.,]{1,20} or (?:\1 ?= ?)?\Z")
 _RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?[0-9](?:[.,/:^]{0,2}[0-9])*")
 
 
@@ -148,16 +151,17 @@ def settle_number(text: str, gold: str) -> Verdict | str:
     box = last_box(text)
     marked: re.Match[str] | None = None
     for match in _MARKER.finditer(text):
-        if _quantity(match[1].partition(" (")[0]) is not None:
+        number = _quantity(match[1].partition(" (")[0])
+        if number is not None and not _STEPS.intersection(number[1][:1]):
             marked = match
     stated = True  # not just the last number
     if box and (marked is None or text.rfind(box.markup) > marked.start()):
         answer = box.answer
     elif marked:
-        answer = marked[1].partition(" (")[0].strip()
+        answer = stripped(marked[1].partition(" (")[0])
     elif not (answer := _declared(text)):
         answer = _last_number(text)
-        stated = " " in answer  # a mixed number is read by math-verify
+        stated = " " in answer  # a mixed number or two values are read by math-verify
     if not answer:
         return Verdict("no_answer")
     expected = read_number(gold)
@@ -183,5 +187,6 @@ def _last_number(text: str) -> str:
     run = last_match(_RUN, text)
     if run is None:
         return ""
-    mixed = _MIXED.search(text, max(0, run.start() - 10), run.end())
-    return mixed[0] + run[0] if mixed else run[0]
+    before = text[max(0, run.start() - 40) : run.start()]
+    begun = _MIXED.search(text, max(0, run.start() - 10), run.end()) or _EITHER.search(before)
+    return begun[0] + run[0] if begun else run[0]

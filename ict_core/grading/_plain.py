@@ -6,6 +6,7 @@ Only what math-verify misreads or does not read is converted; an answer without 
 * ``sqrt(3)`` and ``sin x`` without a backslash, ``pi`` as a word of its own or after a number, a power ``2**3``;
 * ``1e3``;
 * a mixed number that is the whole answer, ``1 1/2``; ``0.1\overline{6}``; ``C(5,2)`` and ``_5C_2``;
+* what separates two equations, as in ``x = 1 \lor x = 2``, which would be read as a chain;
 * an equation with a single letter alone on its right, ``2 = x``; ``\approx`` before the answer, ``\pmod{n}`` after it;
 * a ratio in words, ``2 to 1``; one ``\pm`` as two answers; a vector in angle brackets as a tuple; ``\emptyset``;
 * trigonometric functions of a number of degrees, which would be read as radians without the degree sign.
@@ -41,7 +42,15 @@ _CHOOSE = re.compile(
 )
 _VECTOR = re.compile(r"\\langle(?![A-Za-z])(.*)\\rangle")
 _COLUMN = re.compile(r"\\begin\{([bp]matrix)\}([^&]*)\\end\{\1\}")
-_MODULO = re.compile(r" *(?:\\pmod *(?:\{[^{}]{1,20}\}|[0-9])|\(mod [0-9]{1,20}\))")
+_MODULO = re.compile(r" {0,9}(?:\\pmod *(?:\{[^{}]{1,20}\}|[0-9]{1,20})|\(mod [0-9]{1,20}\))")
+_MODULUS = re.compile(r"(?:\\[pb]?|(?<![A-Za-z\\]))mod(?![A-Za-z]) *(?:\{([^{}]{1,20})\}|([0-9]{1,20}))")
+_PADDING = r"(?:\s|\\[,;: ]|\\q?quad){0,9}"
+_NEXT = re.compile(
+    rf"(?<=[^\s=\\]){_PADDING}(?:\\(?:lor|vee|land|wedge)(?![A-Za-z])|[∨∧]"
+    rf"|(?:\\(?:{FONTS}) ?\{{)?[ ,]{{0,9}}(?<![A-Za-z\\])(?:or|and)(?![A-Za-z]) ?\}}?)"
+    rf"(?={_PADDING}[A-Za-z](?:_\{{?[0-9]\}}?)? *=)"
+)
+_AGAIN = re.compile(r"(?<![A-Za-z\\])([A-Za-z])( ?= ?-?[0-9.]{1,20}) ?(?:\\q?quad|\\\\|\\[,;: ]) *(?=\1 ?=)")
 _ABOUT = re.compile(r"\\(?:approx|simeq)(?![A-Za-z]) *|≈ *")
 _LINES = ((r"\degree", r"^\circ "), (r"\emptyset", r"\varnothing"), ("<=", r"\le "), (">=", r"\ge "), ("!=", r"\neq "))
 _FONT_GROUP = re.compile(rf"\\(?:{FONTS})\s*\{{([^{{}}]*)\}}")
@@ -67,6 +76,8 @@ def as_latex(answer: str) -> str:
         answer = answer.replace(sign, latex)
     answer = _ABOUT.sub("", answer, count=1) if _ABOUT.match(answer) else answer
     answer = _MODULO.sub("", answer).replace(r"\equiv", "=")
+    left, equals, right = answer.partition("=")
+    answer = _AGAIN.sub(r"\1\2, ", left + equals + _NEXT.sub(", ", right))
     answer = _ROOT.sub(lambda m: rf"\sqrt{{{m[1] or m[2] or m[3]}}}", answer)
     answer = _FUNCTION.sub(r"\\\1", answer)
     answer = _PI.sub(r"\\pi ", answer)
@@ -84,6 +95,11 @@ def as_latex(answer: str) -> str:
     if turned := _TURNED.fullmatch(answer.strip()):
         return f"{turned[2]}={turned[1].strip()}"
     return answer
+
+
+def moduli(answer: str) -> str:
+    r"""The numbers after ``\pmod`` and the like, as a list without repetitions; "" if there are none. Linear time."""
+    return ", ".join(dict.fromkeys(found[1] or found[2] for found in _MODULUS.finditer(inside_fonts(answer))))
 
 
 def both_signs(answer: str) -> str:

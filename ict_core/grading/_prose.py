@@ -20,7 +20,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 
-from ict_core.grading.boxes import last_box, last_match
+from ict_core.grading.boxes import last_box, last_match, stripped
 
 _LONGEST = 200  # characters of an answer
 _MOST = 20  # declarations of a text that are examined, from its end
@@ -70,7 +70,9 @@ _LAST_IS = re.compile(rf"(?<![A-Za-z]){_IS}:?\s+(?:simply |just |exactly |theref
 _NUMBER = re.compile(r"(?:\\?\$)?[-−]?(?=[0-9√π])(?:[0-9][0-9,]*(?:\.[0-9]+)?)?(?:√[0-9]{1,9})?π?(?:/[0-9]+)?\\?%?")
 _BOUND = rf"[a-z] ?[<>≤≥]=? ?{_NUMBER.pattern}"
 _AFTER_IS = re.compile(
-    r"(?P<worked>(?<![A-Za-z])(?:is|are)\s[0-9+*/×·(). −-]{1,60})?"
+    rf"(?<![A-Za-z])(?P<several>[A-Za-z] ?= ?{_NUMBER.pattern}"
+    rf"(?:(?:,|,? or|,? and) (?:[A-Za-z] ?= ?)?{_NUMBER.pattern}){{1,9}})"
+    r"|(?P<worked>(?<![A-Za-z])(?:is|are)\s[0-9+*/×·(). −-]{1,60})?"
     rf"(?P<by>=|(?<![A-Za-z]){_IS})\s*(?P<value>{_BOUND}(?: or {_BOUND})?|{_NUMBER.pattern})"
 )
 BOLD_AT_END = re.compile(r"\*\*([^*\n]{1,100}?)\*\*[.\s]{0,10}\Z")
@@ -121,7 +123,7 @@ def _content(rest: str) -> str:
 def _plain(text: str) -> str:
     """A piece of prose without the delimiters of mathematics and without asterisks."""
     inside = _SPAN.sub(lambda span: next(filter(None, span.groups())), text)
-    return inside.replace("**", "").strip(" \n\t*_`:").removesuffix(".").rstrip()
+    return stripped(stripped(inside.replace("**", "")).strip(" \n\t*_`:").removesuffix("."))
 
 
 def _last_sentence(text: str) -> str:
@@ -133,10 +135,10 @@ def _last_sentence(text: str) -> str:
     concluding = _CONCLUDING.match(sentence) is not None
     if not spans:
         number = last_match(_AFTER_IS, sentence)
-        if number and not concluding and (ended == text or (number["by"] == "=" and not number["worked"])):
+        by_sign = number and (number["several"] or (number["by"] == "=" and not number["worked"]))
+        if not number or DOUBTED.search(sentence) or not _UNIT.fullmatch(sentence, number.end()):
             return ""
-        plain = number and not DOUBTED.search(sentence) and _UNIT.fullmatch(sentence, number.end())
-        return number["value"] if number and plain else ""
+        return (number["several"] or number["value"]) if concluding or (ended != text and not by_sign) else ""
     first = len(spans) - 1
     while first and _JOINED.fullmatch(sentence, spans[first - 1].end(), spans[first].start()):
         first -= 1
@@ -195,5 +197,5 @@ def _whole(text: str) -> str:
     if len(text) > _LONGEST:
         return ""
     if span := _SPAN.fullmatch(text):
-        return next(filter(None, span.groups())).strip()
+        return stripped(next(filter(None, span.groups())))
     return text if any(c.isascii() and c.isalnum() for c in text) and _VALUE.fullmatch(text) else ""

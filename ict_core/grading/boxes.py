@@ -24,13 +24,15 @@ class Box(NamedTuple):
     """One box of a text."""
 
     markup: str  # the box verbatim; graded alone it gives the verdict of its text
-    answer: str  # its content without surrounding whitespace; may be empty
+    answer: str  # its content, `stripped`; may be empty
 
 
 # A backslash pair is a line break, so the brace after it groups; but "\\boxed" is a box with a doubled backslash.
 _BOX = re.compile(r"\\(?:boxed|fbox)")
 _TOKEN = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])|\\\\(?!boxed|fbox)|\\[{}]|[{}]")
 _BRACE = re.compile(r"\s*\{")
+SPACE_BACKWARDS = r"\s\\(?=(?:\\\\)*(?!\\))|\s"  # a control space or a whitespace character, read from its end
+_ENDING = re.compile(rf"(?:{SPACE_BACKWARDS})*")
 _BARE = re.compile(r"\s*(-?[0-9]+(?:[.,/][0-9]+)*|[A-Z](?![A-Za-z]))")
 
 
@@ -62,7 +64,12 @@ def last_box(text: str) -> Box | None:
                 best = (*begun, token.start(), position)
     if best is None:
         return None
-    return Box(text[best[0] : best[3]], text[best[1] : best[2]].strip())
+    return Box(text[best[0] : best[3]], stripped(text[best[1] : best[2]]))
+
+
+def stripped(content: str) -> str:
+    r"""A text without the whitespace around it and the control spaces (``\ ``) at its end. Linear time."""
+    return _ENDING.sub("", content[::-1], count=1)[::-1].lstrip()
 
 
 def last_match(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:

@@ -13,7 +13,8 @@ separators made of thin spaces (``,\!`` and ``\,``):
    it compares them again with the letter i as the imaginary unit. The whole box is parsed as LaTeX; no number is picked
    out of prose. A box that is no LaTeX at all is ``wrong``, unless the normalised texts agree: the answer was read, and
    it is not the gold one. math-verify does not know ``\neq``, so its two sides are compared. An inequality is compared
-   with an interval as the interval that it describes, and a column vector with a tuple as one.
+   with an interval as the interval that it describes, and a column vector with a tuple as one. Remainders of
+   divisions by different numbers differ. Numbers that math-verify rounds to 0 differ unless six digits agree.
 6. If 2 to 5 find no equality, they are applied again without the text before the answer: an option's letter,
    ``\textbf{(B)}~73`` (if the gold answer is a letter, the letter alone counts), "Answer:", or a few words and "is", as
    in ``\text{The function is even}``, if none of them denies, doubts or bounds.
@@ -37,17 +38,18 @@ from ict_core.grading._plain import (
     both_signs,
     inside_fonts,
     looks_like_interval,
+    moduli,
     sides_of_inequation,
 )
 from ict_core.grading._prose import DENIED, DOUBTED, answer_in_prose
-from ict_core.grading.boxes import Verdict, last_box
+from ict_core.grading.boxes import SPACE_BACKWARDS, Verdict, last_box
 
 _log = logging.getLogger(__name__)
 
 _THIN = re.compile(r"(?<=[0-9])(?:,\\! *|\\,)(?=[0-9]{3}(?![0-9]))")
 _DELIMITED = re.compile(r"\$+([^$]*)\$+|\\\(([^$]*)\\\)|\\\[([^$]*)\\\]")
 _COLOUR = re.compile(r"\\(?:(?:text)?color *\{[a-z]{1,20}\}|(?:underline|checkmark)(?![A-Za-z]))")
-_TAIL = re.compile(r"(?:[.~*\s]|[,;](?!\\)|\\\\)*")  # what is cut from an answer's end, matched backwards
+_TAIL = re.compile(rf"(?:{SPACE_BACKWARDS}|[.~*]|[,;](?!\\)|\\\\)*")  # cut from an answer's end, matched backwards
 _SIZE = re.compile(r"\\(?:left|right)(?![A-Za-z])|(?<=\\)[dt](?=frac)")
 _SPACE = re.compile(r"(?<![0-9A-Za-z])\s+|\s+(?![0-9A-Za-z\s])")
 _SPACES = re.compile(r"\s+")
@@ -56,6 +58,9 @@ _LABEL = re.compile(r"(?:\([A-H]\)[.:]?|[A-H][).:])(?:[ ~]|\\[,;: ]|\\q?quad|(?=
 _LETTER = re.compile(r"\(([A-H])\)")
 _LEAD = re.compile(r"((?:[A-Za-z$'’(),-]+\s+){0,12}?)(?:is|are|equals|(?:final )?answer ?:)(?![A-Za-z]):?\s*(.+)", re.I)
 _INTEGER = re.compile(r"-?[0-9][0-9,]*")
+_ROUNDED_AWAY = 5e-7  # math-verify compares six decimals
+_SIX_DIGITS = 5e-6
+_UNKNOWN = 1e-100  # sympy's size of an expression that is 0 may be 1e-125
 
 
 def _normalised(answer: str) -> str:
@@ -140,6 +145,12 @@ def _expressions(answer: str) -> list[object]:
     return readings
 
 
+def _like_moduli(answer: str, gold: str) -> bool:
+    """False if both are remainders, of divisions by different numbers."""
+    given, expected = moduli(answer), moduli(gold)
+    return not given or not expected or given == expected or _equal(given, expected)
+
+
 def _equal(answer: str, gold: str) -> bool:
     r"""Whether math-verify finds both equal, in like forms; of ``\neq`` the sides, of ``\pm`` both signs."""
     given, expected = sides_of_inequation(answer), sides_of_inequation(gold)
@@ -170,10 +181,25 @@ def _verified(answer: str, gold: str) -> bool:
 
     expected, given = _expressions(gold), _expressions(answer)
     if verify(expected, given, timeout_seconds=None, raise_on_error=True):
-        return True
+        return not _apart(expected, given)
     if not any(_IMAGINARY.search(text) for text in (answer, gold)):
         return False
     return verify(_complex(expected), _complex(given), timeout_seconds=None, raise_on_error=True)
+
+
+def _apart(expected: list[object], given: list[object]) -> bool:
+    """Whether both are numbers so small that math-verify rounds them to 0, and differ in six digits."""
+    from math_verify.grader import unwrap_eq
+    from sympy import Expr
+
+    sides = [[n for n in map(unwrap_eq, side) if isinstance(n, Expr) and n.is_number] for side in (expected, given)]
+    if not all(sides) or sides[0][0] == sides[1][0]:
+        return False
+    one, other = (side[0].evalf().doit() for side in sides)
+    if not all(value.is_Float or value.is_zero for value in (one, other)):
+        return False
+    size = max(abs(one), abs(other))
+    return bool(_UNKNOWN < size <= _ROUNDED_AWAY and abs(one - other) > _SIX_DIGITS * size)
 
 
 def _complex(readings: list[object]) -> list[object]:
@@ -198,7 +224,7 @@ def grade_math(answer: str, gold: str) -> Verdict:
     given, expected = _normalised(answer), _normalised(gold)
     try:
         forms = [form for form in (given, *_bare(given, expected)) if same_everyday(form, expected) is None]
-        equal = any(_equal(as_latex(form), as_latex(expected)) for form in forms)
+        equal = any(_like_moduli(f, expected) and _equal(as_latex(f), as_latex(expected)) for f in forms)
     except MemoryError:
         raise
     except Exception as error:  # its message is left out: printing an expression can fail or take forever

@@ -30,6 +30,9 @@ from ict_core.grading.boxes import last_box
         (r"\boxed{1} and \fbox{2}", "2"),
         (r"\fbox{1} and \boxed{2}", "2"),
         (r"\boxed{}", ""),
+        (r"\boxed{12\ }", "12"),
+        (r"\boxed{1\\ }", r"1\\"),
+        (r"\boxed{\ }", ""),
         (r"\boxed{4} put it in \boxed and stop", "4"),
     ],
 )
@@ -40,6 +43,12 @@ def test_last_box(text, answer):
 @pytest.mark.parametrize("text", ["", "85", r"\boxed", r"\boxed{", r"\boxed{{}", r"\boxedfoo{5}", r"\fboxes{5}"])
 def test_no_box(text):
     assert last_box(text) is None
+
+
+def _stripped(content):
+    """Without spaces around it; a backslash that is then alone at the end was a control space."""
+    content = content.strip()
+    return _stripped(content[:-1]) if (len(content) - len(content.rstrip("\\"))) % 2 else content
 
 
 def _by_trial(text):
@@ -53,7 +62,7 @@ def _by_trial(text):
             depth += {"{": 1, "}": -1}.get(token[0], 0)
             if depth == 0:
                 if token[0] == "}":
-                    return text[text.index("{", begin.start()) + 1 : token.start()].strip()
+                    return _stripped(text[text.index("{", begin.start()) + 1 : token.start()])
                 break
     return None
 

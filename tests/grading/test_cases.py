@@ -1,7 +1,8 @@
 """Texts by hand: what a person would call right is right, and no near miss is."""
 
 import pytest
-from cases import BOXED, CASES
+from boxed import BOXED
+from cases import CASES
 
 from ict_core.grading.answers import grade_answer
 
