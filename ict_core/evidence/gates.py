@@ -100,6 +100,8 @@ def _reason(plan: _Plan, values: Floats, low: float) -> str:
     if len(values) == 1:  # enough to see that there is no room left
         return plan.fault if plan.gate == CEILING else f"{plan.fault}, as one run cannot show it"
     if plan.gate == KEPT and math.isnan(low):
+        if np.ptp(values[:, 0] * values[:, 1].mean() - values[:, 1] * values[:, 0].mean()) <= ROUNDING:
+            return f"{plan.arms[0]} keeps the same share in every run, so the share has no interval"
         return f"the gain of {plan.arms[1]} does not differ from 0, so nothing is a share of it"
     if plan.gate == REPLICA and np.abs(values).max() <= ROUNDING:
         return f"{', '.join(plan.arms)} are the same in every run, so their random numbers are too"

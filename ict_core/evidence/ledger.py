@@ -1,7 +1,7 @@
 """The ledger: every claim with what this study's runs say about it."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from ict_core.statistics.schemas import ROUNDING
 _Tested = tuple[Outcome, dict[str, float], str]  # outcome of a claim's test, each model's mean, and a remark
 _UNCORRECTED = ("estimate", "low", "high", "p", "p_equivalence")
 _CORRECTED = ("p_adjusted", "p_equivalence_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
+UNBOUNDED = "unbounded"  # an infinite number in JSON
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
 
 
@@ -80,9 +81,7 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
         entry = Entry(claim, Outcome(), {}, NOT_TESTED, _absence(claim, frames))
         if result is not None:
             entry = _entry(claim, result, corrections[claim.id], margin, power)
-            if excluded := [name for name in getattr(claim.test, "benchmarks", None) or () if name in frames.outside]:
-                remark = f"without {', '.join(excluded)}, as the base model has no headroom there"
-                entry = replace(entry, remark=_joined(entry.remark, remark))
+            entry = replace(entry, remark=_joined(entry.remark, *_left_out(claim, frames)))
             reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
             if reasons and claim.guarded:  # its numbers stay
                 entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
@@ -150,11 +149,22 @@ def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
         return ""
     if finding == NOT_CONFIRMED:
         return "seen, and not confirmed after the correction"
+    if math.isinf(smallest):
+        return "none seen, and none could have been: the seeds have too few sign flips for the corrected level"
     of_points = not isinstance(claim.test, Measure)
     if of_points and smallest > 1:
         return "none seen, and not even 100 points would have been found"
     size = f"{100 * smallest:.1f} points" if of_points else f"{smallest:.2g}"
     return f"none seen: {size} or more would have been found"
+
+
+def _left_out(claim: Claim, frames: LedgerFrames) -> Iterator[str]:
+    """Remarks on benchmarks that a claim names and its test is without."""
+    named = getattr(claim.test, "benchmarks", None) or ()
+    if excluded := [name for name in named if name in frames.outside]:
+        yield f"without {', '.join(excluded)}, as the base model has no headroom there"
+    if absent := [name for name in named if name not in {*frames.outside, *frames.mirrors.values()}]:
+        yield f"without {', '.join(absent)}, which the study does not have"
 
 
 def _absence(claim: Claim, frames: LedgerFrames) -> str:
@@ -206,7 +216,7 @@ def as_json(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
     def number(value: float) -> float | str | None:
         if math.isinf(value):
-            return "unbounded"
+            return UNBOUNDED
         return None if math.isnan(value) else float(f"{value:.10g}")
 
     return [

@@ -38,7 +38,7 @@ MEASURED = {
     "near_duplicates": records.NEAR_DUPLICATES,
 }
 _SHOWN = 4
-ONE_BASE = "All trainings of a model began with one base model: intervals and tests do not speak for another one."
+ONE_BASE = "All trainings of {} began with one base model: intervals and tests do not speak for another one."
 
 
 class ArmVariation(NamedTuple):
@@ -90,10 +90,12 @@ class Settings:
     def scope(self) -> str:
         """What the intervals and tests apply to, if that is not new base models; else empty."""
         bases = Counter(model for model, variant, _ in self.design.cells if variant == BASE)
-        if min(bases.values()) > 1:
+        single = [model for model, number in bases.items() if number == 1]
+        if not single:
             return ""
+        models = "a model" if len(single) == len(bases) else " and ".join(single)
         real = f"{self.real_models[0].upper()}{self.real_models[1:]}. " if self.real_models else ""
-        return f"{real}{ONE_BASE}"
+        return f"{real}{ONE_BASE.format(models)}"
 
     @property
     def real_models(self) -> str:

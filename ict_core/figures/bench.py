@@ -92,6 +92,8 @@ def draw(
     rows = rows[rows["metric"] == BENCH_METRIC]
     ranks = ranks[ranks["metric"] == BENCH_METRIC]
     models = list(ranks["model"].unique())
+    if not models:
+        return sentence("The rules of this study share no seed: none of them has a rank.")
     first_ranks = ranks[ranks["model"] == models[0]].sort_values("rank", kind="stable")
     order = [str(variant) for variant in first_ranks["variant"]]
     kinds = {(rule, baseline): "" for rule in order}

@@ -96,7 +96,7 @@ def draw(
     drawn = {v: share for v, share in shares.items() if v in variants or selectors.count(share[0]) > 1}
     drawn = dict(sorted(drawn.items(), key=lambda item: -selectors.count(item[1][0])))  # with more shares first
     if baseline in run_arms and baseline in variants:
-        drawn[baseline] = (baseline, 100)
+        drawn.setdefault(baseline, (baseline, 100))
     missing = set(drawn) - set(runs["variant"])
     if missing:
         raise UserError(f"runs: none of {', '.join(sorted(missing))}, which has a level; run the statistics again")

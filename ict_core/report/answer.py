@@ -1,5 +1,6 @@
 """The answer of a study in words and one small table: the first thing that its pages and the README show."""
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -8,6 +9,7 @@ import pandas as pd
 
 from ict_core.evidence.bench import OVER_BASELINE, OVER_CONTROLS, bench_controls
 from ict_core.evidence.gates import FAILED, NOT_MEASURED, PASSED
+from ict_core.evidence.ledger import UNBOUNDED
 from ict_core.evidence.stored import Settings
 from ict_core.evidence.tuning import remarks
 from ict_core.evidence.validity import AFTER, DECLARED
@@ -58,6 +60,7 @@ def answer(
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
         for frame in (levels[levels["benchmark"] == AVERAGE], pairs[pairs["baseline"] == reference])
     )
+    seeds: set[int] = set()
     for model in dict.fromkeys(levels["model"]):
         for variant in (BASE, *settings.variants):
             if (model, variant, PASS_METRICS[0]) not in level or variant in controls:
@@ -67,6 +70,7 @@ def answer(
             gain, low, high = (level[model, variant, _COMPARED][limit] for limit in GAIN)
             difference, verdict = NONE, NONE
             if entry := contrast.get((model, variant, _COMPARED)):
+                seeds.add(entry["seeds"])
                 difference = percent_interval(entry["difference"], entry["low"], entry["high"], signed=True)
                 testable = model not in failed_models or variant in gate_arms
                 verdict = in_words(entry, settings.margin) if testable else NOT_TESTABLE
@@ -75,13 +79,12 @@ def answer(
             )
     heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
-    seeds = sorted({len(block["seeds"]) for block in settings.whole["grid"]})
     return "\n".join(
         [
             *can_tell(validity),
             *(_bench(claims, reference, settings.power) if controls else _first_claim(claims)),
             f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
-            f"{' or '.join(map(str, seeds))} training seeds.\n",
+            f"{' or '.join(map(str, sorted(seeds))) or 'no'} training seeds.\n",
             table,
             *_of_rates(tuning),
         ]
@@ -143,7 +146,8 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
             f"**{len(tested)} {noun}: {len(better)} found better{names}, {len(worse)} found worse"
             f"{f', {gated} {NOT_TESTABLE}' if gated else ''}.**"
         )
-        smallest = sorted(claim["detectable"] for claim in tested if claim["detectable"] is not None)
+        sizes = (claim["detectable"] for claim in tested if claim["detectable"] is not None)
+        smallest = sorted(math.inf if size == UNBOUNDED else size for size in sizes)
         if smallest:
             text.append(
                 "The smallest gain that the first step of Holm's correction would find with a power of "

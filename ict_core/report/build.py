@@ -18,6 +18,7 @@ from ict_core.report.claims import estimate_text, stored_claims
 from ict_core.report.page import MARKS, folded, page
 from ict_core.statistics.calibrated import nearest
 from ict_core.statistics.deciding import NOT_TESTED
+from ict_core.statistics.schemas import BASE
 from ict_core.store.files import write_text
 from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest
@@ -122,7 +123,7 @@ def _arms(settings: Settings) -> str:
 
 def _trust(settings: Settings) -> str:
     """How often the intervals and tests keep their nominal rates at about this study's size, from the calibration."""
-    seeds = min(len(block["seeds"]) for block in settings.whole["grid"])
+    seeds = min(Counter((model, variant) for model, variant, _ in settings.design.cells if variant != BASE).values())
     rows = nearest([benchmark["problems"] for benchmark in settings.whole["benchmarks"]], seeds)
     if rows.empty:
         return (

@@ -44,6 +44,11 @@ def sign_flip_floor(pairs: int) -> float:
     return 2.0 / 2**pairs if pairs <= EXACT_PAIRS else 1 / (DRAWN + 1)
 
 
+def can_find(seeds: int, alpha: float = ALPHA, strata: int = 1) -> bool:
+    """Whether the deciding test with so many seeds in each stratum can give a p of `alpha` or less at all."""
+    return seeds >= 2 and (seeds < SIGN_FLIP_FROM or sign_flip_floor(strata * seeds) <= alpha)
+
+
 def sign_flip(differences: ArrayLike) -> Floats:
     """Two-sided sign-flip test of a mean of 0 (Fisher 1935): every paired difference could have had the other sign.
 
@@ -214,13 +219,13 @@ def _detectable_noncentrality(df: float, wanted: float, alpha: float) -> float:
 def detectable(sd: ArrayLike, seeds: int, wanted: float, alpha: float = ALPHA, strata: int = 1) -> Floats:
     """The smallest true mean difference that the paired t-test finds with the power `wanted`.
 
-    It has the shape and unit of `sd`, and is NaN where `sd` is NaN or 0, or with fewer than 2 seeds. A UserError if the
-    power is out of range.
+    It has the shape and unit of `sd`. It is infinite where the sign-flip test decides and has too few flips for
+    `alpha`, and NaN where `sd` is NaN or 0, or with fewer than 2 seeds. A UserError if the power is out of range.
     """
     _check(wanted, alpha)
     spread = np.asarray(sd, dtype=np.float64)
-    if seeds < 2:
-        return np.full(spread.shape, np.nan)
+    if not can_find(seeds, alpha, strata):
+        return np.where(spread > 0, np.inf if seeds > 1 else np.nan, np.nan)
     noncentrality = _detectable_noncentrality(strata * (seeds - 1), wanted, alpha)
     return np.asarray(np.where(spread > 0, spread, np.nan) * noncentrality / np.sqrt(seeds))
 
@@ -228,7 +233,8 @@ def detectable(sd: ArrayLike, seeds: int, wanted: float, alpha: float = ALPHA, s
 def seeds_needed(effect: ArrayLike, sd: ArrayLike, wanted: float, alpha: float = ALPHA, strata: int = 1) -> Floats:
     """The smallest number of seeds, from 2, at which the paired t-test finds a difference with the power `wanted`.
 
-    Infinite above :data:`MOST_SEEDS`; NaN where `sd` is NaN or 0; shapes broadcast. Errors as in :func:`detectable`.
+    Where the sign-flip test decides, it is at least the number whose flips suffice for `alpha`. It is infinite above
+    :data:`MOST_SEEDS`, and NaN where `sd` is NaN or 0. Shapes broadcast. Errors as in :func:`detectable`.
     """
     _check(wanted, alpha)
     size, spread = np.broadcast_arrays(np.abs(np.asarray(effect, np.float64)), np.asarray(sd, np.float64))
@@ -238,4 +244,7 @@ def seeds_needed(effect: ArrayLike, sd: ArrayLike, wanted: float, alpha: float =
         middle = np.maximum((enough + few) // 2, 2)
         found = power(size, spread, middle, alpha, strata) >= wanted
         enough, few = np.where(found, middle, enough), np.where(found, few, np.minimum(middle, enough - 1))
+    numbers = range(SIGN_FLIP_FROM, EXACT_PAIRS + 2)  # more pairs do not lower the floor
+    flips = next((number for number in numbers if can_find(number, alpha, strata)), MOST_SEEDS + 1)
+    enough = np.where((enough >= SIGN_FLIP_FROM) & (enough < flips), flips, enough)
     return np.asarray(np.where(unknown, np.nan, np.where(enough > MOST_SEEDS, np.inf, enough)))

@@ -13,16 +13,19 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
     """The levels of variants on the average and their differences from a reference, as shares.
 
     `rows` has the columns model, variant, reference (the variant itself if it is one) and any others. Each row comes
-    back for pass@1 and for pass@4, with the columns metric, mean, low, high (the level's two-way interval), seeds,
-    `GAIN`, difference (variant - reference), difference_low and difference_high (t over seeds), family, p_adjusted,
-    p_equivalence_adjusted and verdict. Where there is no level, as a variant need not have been run, or no difference,
-    the numbers are NaN and the verdict says why.
+    back for pass@1 and for pass@4, with the columns metric, mean, low, high (the level's two-way interval), seeds
+    (those that both arms ran; without a difference, the level's), `GAIN`, difference (variant - reference),
+    difference_low and difference_high (t over seeds), family, p_adjusted, p_equivalence_adjusted and verdict. Where
+    there is no level, as a variant need not have been run, or no difference, the numbers are NaN and the verdict says
+    why.
     """
     key = ["model", "variant", "metric"]
     average = levels.loc[levels["benchmark"] == AVERAGE, [*key, "mean", "low", "high", "seeds", *GAIN]]
-    names = {"baseline": "reference", "low": "difference_low", "high": "difference_high"}
+    names = {"baseline": "reference", "low": "difference_low", "high": "difference_high", "seeds": "pairs"}
     tests = both_ways(contrasts).rename(columns=names)
-    tests = tests[[*key, "reference", *DIFFERENCE, "family", "p_adjusted", "p_equivalence_adjusted", "verdict"]]
+    tests = tests[
+        [*key, "reference", *DIFFERENCE, "pairs", "family", "p_adjusted", "p_equivalence_adjusted", "verdict"]
+    ]
     numbers = rows.merge(pd.DataFrame({"metric": PASS_METRICS}), how="cross").merge(average, on=key, how="left")
     numbers = numbers.merge(tests, on=[*key, "reference"], how="left")
     run_variants = set(levels["variant"])
@@ -34,8 +37,8 @@ def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) 
             return "reference"
         return "not compared" if pd.isna(found) else found
 
-    return numbers.assign(
-        seeds=numbers["seeds"].astype("Int64"),
+    return numbers.drop(columns="pairs").assign(
+        seeds=numbers["pairs"].fillna(numbers["seeds"]).astype("Int64"),
         family=numbers["family"].fillna(""),
         verdict=by_row(numbers, ["variant", "reference", "mean", "verdict"], verdict),
     )

@@ -5,7 +5,7 @@ from string import ascii_lowercase
 
 import pandas as pd
 
-from ict_core.statistics.pairing import seed_range
+from ict_core.statistics.pairing import both_ways, seed_range
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, DECLARED, METRICS
 from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import (
@@ -45,12 +45,9 @@ def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[st
     A mark is in parentheses if its test was not declared.
     """
     marks: dict[tuple[str, str, str], str] = {}
-    resolved = contrasts[
-        (contrasts["benchmark"] == AVERAGE)
-        & contrasts["verdict"].isin(_SIGNS)
-        & contrasts["baseline"].isin(letters)
-        & contrasts["metric"].isin(METRICS)
-    ]
+    found = both_ways(contrasts)
+    later = found["variant"].map(letters).fillna("~") > found["baseline"].map(letters)  # "~" is after all letters
+    resolved = found[later & found["verdict"].isin(_SIGNS) & found["metric"].isin(METRICS)]
     for row in in_order(resolved, baseline=letters).itertuples():
         mark = letters[str(row.baseline)] + _SIGNS[str(row.verdict)]
         key = (str(row.model), str(row.variant), str(row.metric))

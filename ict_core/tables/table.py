@@ -132,9 +132,11 @@ def wide(rows: pd.DataFrame, key: Sequence[str], heads: str, columns: Iterable[s
 
 
 def number(value: float, decimals: int, signed: bool = False) -> str:
-    """A number with a true minus sign, no negative zero, thousands separators, and a dash for NaN."""
+    """A number with a true minus sign, no negative zero, thousands separators, a dash for NaN, and ∞."""
     if math.isnan(value):
         return NONE
+    if math.isinf(value):
+        return "∞"
     rounded = round(round(value, _ENOUGH), decimals) + 0.0  # -0.0 + 0.0 is 0.0
     return f"{rounded:{'+' if signed else ''},.{decimals}f}".replace("-", "−")
 

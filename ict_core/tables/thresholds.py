@@ -20,20 +20,19 @@ TABLE = TableDeclaration(
     follow=True,
 )
 
-REFERENCE = "grpo"
-
 
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
-    """Every fraction of every selector; first the reference, which keeps every token, 100 percent."""
-    rows = []
+    """Every fraction of every selector; first the first baseline, with 100 percent if it keeps every token."""
+    rows, reference = [], settings.baselines[0]
     for model in levels["model"].unique():
         kept = shares_kept(shown_variants(levels, model, settings.variants), settings.kept)
-        rows += [(model, variant, *share) for variant, share in {REFERENCE: (REFERENCE, 100), **kept}.items()]
+        rows += [(model, variant, *share) for variant, share in {reference: (reference, 100), **kept}.items()]
     frame = pd.DataFrame(rows, columns=["model", "variant", "selector", "percent"])
-    numbers = compared(levels, contrasts, frame.assign(reference=REFERENCE)).drop(columns="reference")
+    numbers = compared(levels, contrasts, frame.assign(reference=reference)).drop(columns="reference")
+    everything = "" if reference in settings.kept else ", which keeps every token"
     caption = (
         "Average over the benchmarks in percent ± half its 95 % interval for new runs on "
-        f"new problems, and the difference (Δ) from `{REFERENCE}`, which keeps every token, in points ± half the 95 % "
+        f"new problems, and the difference (Δ) from `{reference}`{everything}, in points ± half the 95 % "
         f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed.{OF_BASE} {resolved(numbers)}"
     )
     percents = by_row(numbers, ["percent"], "{:g}".format)

@@ -99,9 +99,11 @@ FAULTS = {  # with the gates that fail
     "replica is noisy": ({"grpo-replica": BASES + 0.2 + 4 * NOISE[::-1]}, ["replica"]),
     "replica is the same run": ({"grpo-replica": GOOD["grpo"]}, ["replica"]),
     "oracle is not resolved": ({"oracle-decisions": BASES + 0.15 + 4 * NOISE}, ["oracle"]),
+    "random is the baseline": ({"random-10": GOOD["grpo"]}, ["kept"]),
     "oracle loses": ({"oracle-decisions": BASES + 0.05 + NOISE / 2}, ["oracle"]),
 }
 REASONS = {
+    "random is the baseline": ("kept", "the same share in every run"),
     "replica is the same run": ("replica", "the same in every run"),
     "no gain": ("kept", "does not differ from 0"),
 }

@@ -67,6 +67,12 @@ def test_a_claim_on_two_sets_of_which_one_counts_names_the_other():
     assert entry.verdict != NOT_TESTED and "without MMLU-STEM" in entry.remark
 
 
+def test_a_claim_on_two_sets_of_which_the_study_has_one_names_the_other():
+    one = replace(frames(GOOD | ICT), mirrors={"mini-word": "GPQA"})
+    entry = ledger([claim(difference(benchmarks=("MMLU-STEM", "GPQA")))], one, 0.02, 0.8)[0]
+    assert entry.verdict != NOT_TESTED and "without MMLU-STEM" in entry.remark
+
+
 @pytest.fixture(scope="module")
 def gated(tmp_path_factory):
     """The stored default study, as if it had declared another oracle and control."""

@@ -53,3 +53,9 @@ def test_colours_are_of_the_verdict_and_a_study_without_controls_says_so(frames)
     plain = {"ict-10": ARMS["ict-10"]}
     figure = draw(contrasts, ranks, [], arms=plain, baselines=["grpo"], margin=0.02)
     assert "it is no bench" in figure.axes[0].texts[0].get_text().replace("\n", " ")
+
+
+def test_rules_that_share_no_seed_have_no_rank(frames):
+    contrasts, ranks = frames
+    figure = draw(contrasts, ranks.head(0), [], arms=ARMS, baselines=["grpo"], margin=0.02)
+    assert len(figure.axes) == 1 and figure.axes[0].texts

@@ -76,6 +76,18 @@ def test_without_a_spread_there_is_no_answer():
     assert np.isnan(found[:2]).all() and found[2] == 10  # (1.960 + 0.842)^2 + 1.960^2 / 2 = 9.8
 
 
+def test_where_the_sign_flip_test_decides_its_flips_must_suffice_for_the_level():
+    # 2 / 2^10 is above 0.05 / 30, 2 / 2^11 and the t-test's level of nine pairs are not
+    assert np.isinf(detectable([0.01, 50], 10, 0.8, 0.05 / 30)).all() and np.isnan(detectable(0, 10, 0.8, 0.05 / 30))
+    assert np.isfinite([detectable(1, seeds, 0.8, 0.05 / 30) for seeds in (9, 11)]).all()
+    assert np.isfinite(detectable(1, 10, 0.8, 0.05 / 30, strata=2))  # 2 / 2^20
+    sizes = [1.8, 2, 9]
+    by_t = [next(n for n in range(2, 99) if power(size, 1, n, 0.05 / 30) >= 0.8) for size in sizes]
+    assert by_t == [10, 9, 4]
+    assert seeds_needed(sizes, 1, 0.8, 0.05 / 30).tolist() == [11, 9, 4]
+    assert seeds_needed(1, 1, 0.8, 1e-6) == inf  # no number of drawn flips gives so small a p
+
+
 def test_a_power_out_of_range_is_refused():
     for function in (detectable, seeds_needed):
         for wanted in (0.05, 1.0):

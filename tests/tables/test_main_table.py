@@ -40,3 +40,13 @@ def test_marks_speak_of_the_average_and_of_the_baselines_only():
         made.contrast("ict-10", "random-10", verdict="better"),
     )
     assert not rows.apply(lambda column: column.str.contains("⁺|⁻")).any(axis=None)
+
+
+def test_a_pair_of_a_rule_and_a_later_baseline_is_marked_at_the_rule_whichever_comes_first():
+    settings = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "ict-10"])
+    contrasts = made.contrasts(
+        made.contrast("ict-10", "stapo", verdict="better", family="declared"),
+        made.contrast("grpo", "ict-10", verdict="worse", family="declared"),
+    )
+    rows = main_table(LEVEL, contrasts, settings).readable
+    assert rows[AVERAGE].tolist() == ["10.0 ± 2.0", "20.0 ± 3.0", "21.0 ± 3.0ᵇ⁻", "30.0 ± 3.0ᵃ⁺"]

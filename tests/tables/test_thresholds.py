@@ -39,3 +39,11 @@ def test_numbers_are_those_of_the_levels_and_contrasts(study):
         if row.variant != "grpo":
             assert (row.difference, row.difference_low) == tuple(tests.loc[key, ["difference", "low"]])
             assert (row.p_adjusted, row.verdict) == tuple(tests.loc[key, ["p_adjusted", "verdict"]])
+
+
+def test_the_reference_is_the_first_baseline_with_the_share_that_it_keeps(study):
+    settings = made.settings(baselines=["random-10", "grpo"])
+    numbers = thresholds_table(study["levels"], study["contrasts"], settings).numbers
+    share = numbers.drop_duplicates("variant").set_index("variant")["percent"]
+    reference = numbers[numbers["verdict"] == "reference"]
+    assert set(reference["variant"]) == {"random-10"} and share["random-10"] == settings.kept["random-10"] == 10
