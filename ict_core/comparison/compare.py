@@ -15,6 +15,7 @@ from ict_core.statistics.contrasts import Comparisons
 from ict_core.statistics.deciding import (
     BETTER,
     IDENTICAL,
+    MOST_SEEDS,
     NO_SPREAD,
     WORSE,
     detectable,
@@ -142,6 +143,7 @@ def _over_runs(
             "baseline": first,
             "over": RUNS,
             "units": row["seeds"],
+            "fewest": row["seeds"],
             "needed": row["seeds_needed"],
         }
 
@@ -162,7 +164,9 @@ def _over_problems(
                 found = _over_clusters(gap, clusters, str(benchmark), across).of_difference()
                 effective = round(float(np.nan_to_num(found.df))) + 1  # independent units with these degrees of freedom
                 spread = float(found.se) * effective**0.5
-                needed = float(seeds_needed(margin, spread, power)) * number / effective
+                needed = float(seeds_needed(margin, spread, power))
+                if np.isinf(needed):  # too many for seeds; with so many units their number goes with the square
+                    needed = MOST_SEEDS * (float(detectable(spread, MOST_SEEDS, power)) / margin) ** 2
                 yield {
                     "model": model,
                     "baseline": first,
@@ -170,13 +174,14 @@ def _over_problems(
                     "metric": metric,
                     "over": over,
                     "units": number,
+                    "fewest": number if benchmark != AVERAGE or across else units.min(),  # in a benchmark
                     "difference": float(found.mean),
                     "low": float(found.low),
                     "high": float(found.high),
                     "p": float(found.p),
                     "p_equivalence": float(two_one_sided(found.mean, found.se, found.df, -margin, margin)),
                     "detectable": float(detectable(spread, effective, power)),
-                    "needed": np.ceil(needed),
+                    "needed": np.ceil(needed * number / effective),
                 }
 
 
@@ -221,7 +226,7 @@ def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
     identical = untested & (rows["difference"].abs() <= ROUNDING)
     if "verdict" in rows:  # from a test over runs; the sign-flip test has a p where all differences are 0
         identical |= rows["verdict"] == IDENTICAL
-    reasons = [identical, untested & (rows["units"] == 1), untested]
+    reasons = [identical, untested & (rows["fewest"] == 1), untested]
     rows = rows.assign(verdict=np.select(reasons, [IDENTICAL, one_unit, NO_SPREAD], verdict))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)

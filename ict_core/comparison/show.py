@@ -80,7 +80,7 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
     heads += ["p", "verdict", "smallest", "needed", "over"]
     rows = []
     for row in differences.to_dict("records"):
-        needed = NONE if np.isnan(row["needed"]) else "too many" if np.isinf(row["needed"]) else f"{row['needed']:g}"
+        needed = NONE if np.isnan(row["needed"]) else "too many" if np.isinf(row["needed"]) else f"{row['needed']:.0f}"
         smallest = "over 100" if row["detectable"] > 1 else percent(row["detectable"])
         rows.append(
             [

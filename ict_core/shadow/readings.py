@@ -14,7 +14,13 @@ from ict_core.statistics.elbow import elbow, mean_sorted_curve
 from ict_core.statistics.intervals import over_seeds
 from ict_core.store import records
 from ict_core.store.token_scores import READING_REFERENCES
-from ict_core.tokens.distributions import SMALLEST_DIVERGENCE, jensen_shannon, leave_one_out_mean, shannon_entropy
+from ict_core.tokens.distributions import (
+    SMALLEST_DIVERGENCE,
+    alone_with_zeros,
+    jensen_shannon,
+    leave_one_out_mean,
+    shannon_entropy,
+)
 
 KEPT = Fraction(1, 10)
 TEMPERATURES = (0.6, 1.0)  # at which the policy may be read
@@ -86,7 +92,10 @@ def _references(p: Tensor, size: int, means: Mapping[str, Tensor]) -> Iterator[t
             q = few.mean(0, keepdim=True).expand_as(p)
             yield name, (jensen_shannon(few, q), q)
         else:
-            yield name, (jensen_shannon(p, made[name]), made[name])
+            score = jensen_shannon(p, made[name])
+            if name == "zeros" and live == 1:  # the same for all such tokens: rounding must not rank them
+                score = torch.full_like(score, alone_with_zeros(size))
+            yield name, (score, made[name])
 
 
 def crossing(tokens: pd.DataFrame, ranges: Ranges) -> pd.DataFrame:

@@ -52,9 +52,10 @@ def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Float
     """
     batch, step = rebuilt(rows), int(rows["step"].iloc[0])
     seeded = [(rule, rule_seed(seed, rule, step)) for rule in rules]
-    weights = np.stack([rule.weights(batch, draw_seed)[batch.mask].double().numpy() for rule, draw_seed in seeded])
+    weights = [rule.weights(batch, draw_seed)[batch.mask].double().numpy() for rule, draw_seed in seeded]
     scores = [rule.score(batch, draw_seed) for rule, draw_seed in seeded]
-    return weights, [None if values is None else values[batch.mask].double().numpy() for values in scores]
+    ranked = [None if values is None else values[batch.mask].double().numpy() for values in scores]
+    return np.array(weights).reshape(len(rules), len(rows)), ranked
 
 
 def rule_seed(seed: int, rule: Rule, step: int) -> int:

@@ -47,12 +47,17 @@ def word_class(text: str, before: str, special: bool) -> str:
     return "form word" if word.lower() in FORM_WORDS else "content word"
 
 
+def token_text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
+    """A token's text, with the blank before a word that SentencePiece strips."""
+    text = str(tokenizer.decode([number], clean_up_tokenization_spaces=False))
+    begins = str(tokenizer.convert_ids_to_tokens(number)).startswith("▁")
+    return f" {text}" if begins and not text.startswith(" ") else text
+
+
 def _text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
     """A token's text; for a token that is only a part of a character, its name in the vocabulary."""
-    text, name = str(tokenizer.decode([number])), str(tokenizer.convert_ids_to_tokens(number))
-    if "\ufffd" in text:
-        return name
-    return f" {text}" if name.startswith("▁") and not text.startswith(" ") else text  # SentencePiece strips it
+    text = token_text(tokenizer, number)
+    return str(tokenizer.convert_ids_to_tokens(number)) if "\ufffd" in text else text
 
 
 def shown(text: str) -> str:

@@ -4,6 +4,8 @@ Notation of ICT (arXiv:2606.19771): H1 is the Shannon entropy, H2 = -ln(sum p^2)
 reference distribution that a divergence compares p with.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -71,6 +73,12 @@ def whole_group_mean(probs: Tensor, live: Tensor, *, uniform: bool) -> Tensor:
     if uniform:
         mean = mean + (1 - live.to(probs.dtype).mean(-1))[..., None, None] / probs.size(-1)
     return mean
+
+
+def alone_with_zeros(size: int) -> float:
+    """JS of p and p / size, nats, whatever p: of a rollout alone at a position and :func:`whole_group_mean` there."""
+    share = (1 + 1 / size) / 2
+    return -share * math.log(share) - math.log(size) / (2 * size)
 
 
 def leave_one_out_mean(probs: Tensor, live: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, UNSAMPL
 from ict_core.tokens.distributions import (
     DIVERGENCES,
     SMALLEST_DIVERGENCE,
+    alone_with_zeros,
     leave_one_out_mean,
     position_mean,
     whole_group_mean,
@@ -360,10 +361,7 @@ def _divergences(
                 q = overall[reference == "group"][pairs // length]
             values = _resolved(divergence, DIVERGENCES[divergence](probs, q), softmax.vocabulary)
             if reference == "position-zeros":  # with one live rollout it depends on G alone: rounding must not rank it
-                size = live.size(-1)
-                share = (1 + 1 / size) / 2
-                alone = -share * math.log(share) - math.log(size) / (2 * size)
-                values = values.where(live.sum(-1, keepdim=True) > 1, alone)
+                values = values.where(live.sum(-1, keepdim=True) > 1, alone_with_zeros(live.size(-1)))
             parts[name].append(values)
     return {name: torch.cat(part) for name, part in parts.items()}
 

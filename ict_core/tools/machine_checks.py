@@ -22,6 +22,9 @@ OK, WARNING, FAULT = "ok", "warning", "fault"
 _SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
 _LEAST_GIB = 8  # memory that a machine should have for models that state none
+_GROUPS = Path("/proc/self/cgroup")  # this process's control groups: NUMBER:CONTROLLERS:GROUP, a line each
+_LIMITS = {"": "/sys/fs/cgroup{}/memory.max", "memory": "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"}
+"""A group's limit, by the controllers in its line; version 2 names none."""
 
 
 class Finding(NamedTuple):
@@ -140,12 +143,21 @@ def home(study: Study, root: Path) -> str:
     return f"Snakemake's cache is in {cache}"
 
 
+def _memory_limits() -> Iterator[int]:
+    """The limits, in bytes, of this process's control group and of the groups that contain it."""
+    groups = _GROUPS.read_text().splitlines() if _GROUPS.exists() else []
+    for line in ("0::/", "0:memory:/", *groups):
+        _, controllers, group = line.split(":", 2)
+        for folder in (Path(group), *Path(group).parents) if controllers in _LIMITS else ():
+            file = Path(_LIMITS[controllers].format(folder))
+            if file.exists() and (limit := file.read_text().strip()) != "max":
+                yield int(limit)
+
+
 def memory(study: Study, root: Path) -> str | Finding:
     """The machine, or the control group of this process, has the memory that the largest job asks for."""
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    for file in map(Path, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")):
-        limit = file.read_text().strip() if file.exists() else "max"
-        gib = gib if limit == "max" else min(gib, int(limit) / 2**30)
+    gib = min([gib, *(limit / 2**30 for limit in _memory_limits())])
     stated = [model.hardware.memory_gib for model in study.models.values() if model.hardware]
     if stated and gib < max(stated):
         raise UserError(f"{gib:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")

@@ -75,10 +75,10 @@ class DensePasses:
         hidden = torch.cat(states).flatten(0, 1)
         return hidden, torch.arange(len(hidden), device=mask.device).view_as(mask).masked_fill(~mask, -1)
 
-    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, penalised: bool) -> Tensor:
-        """The response tokens, (B, T), whose log-probabilities a loss over ``kept``, (B, T), receives: all of them.
+    def wanted(self, trained: Tensor, mask: Tensor) -> Tensor:
+        """The response tokens, (B, T), whose log-probabilities the loss receives: all, not only the ``trained`` ones.
 
-        ``penalised``: whether the loss has a term that does not vanish where the advantage is 0.
+        ``trained``, (B, T), marks the tokens that the gradient comes from.
         """
         return mask
 

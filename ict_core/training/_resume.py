@@ -164,7 +164,7 @@ class Checkpointing(TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """Skip a checkpoint after the last step: transformers would train one more from it, and the output follows."""
-        control.should_save = control.should_save and state.global_step < state.max_steps
+        control.should_save = control.should_save and not control.should_training_stop
         return control
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:

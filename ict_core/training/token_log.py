@@ -119,7 +119,7 @@ class TrainingLog:
         self._timing.append({"step": step, "rollout_s": rollout_s, "statistics_s": statistics_s})
 
     def update(self, loss: Tensor, divergence: Tensor, clipped: Tensor) -> None:
-        """Record one micro-batch of the update: loss, and over its response tokens KL estimates and clip marks."""
+        """Record a micro-batch of the update: its loss, KL estimates of response tokens, clip marks of kept ones."""
         self._updates.append((loss, divergence, clipped))
 
     def updates(self) -> list[Tensor]:

@@ -293,7 +293,9 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         """The loss of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         update = self.state.global_step % self._updates
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
-        wanted = self._passes.wanted(weights > 0, mask, inputs["advantages"], penalised=self._penalised)
+        kept = weights > 0
+        trained = kept if self._penalised else kept & (inputs["advantages"] != 0).unsqueeze(1)
+        wanted = self._passes.wanted(trained, mask)
         bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
         outputs = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
         logps = outputs[0] if self._entropy_bonus else outputs
@@ -315,7 +317,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         if self._entropy_bonus:  # as in TRL, but its mean is over all tokens of the batch, however it is split
             loss = loss - bonus_coefficient(self) * selected_loss(outputs[1], mask, inputs["mean length"])
             self._entropies.append(outputs[1].detach()[mask])
-        self.training_log.update(loss.detach(), divergence[mask], clipped[wanted])
+        self.training_log.update(loss.detach(), divergence[mask], (clipped & trained)[kept])
         return loss / self.current_gradient_accumulation_steps
 
     # --- after the optimiser's step

@@ -88,6 +88,17 @@ def test_as_many_problems_as_are_needed_find_the_margin():
     assert power == pytest.approx(0.8, abs=2e-3)
 
 
+def test_many_problems_are_a_number_and_so_many_runs_are_too_many():
+    one, two = "01" * 200, "0111" * 100
+    found = compare(answers(one=one, two=two), margin_points=0.2)
+    spread = np.std([int(b) - int(a) for a, b in zip(one, two, strict=True)], ddof=1)
+    wanted = (stats.norm.ppf([0.975, 0.8]).sum() * spread / 0.002) ** 2  # of a normal test
+    assert found.differences["needed"].iloc[0] == pytest.approx(wanted, rel=1e-3) and wanted > 100_000
+    assert f" {found.differences['needed'].iloc[0]:.0f} " in as_text(found)
+    runs = pd.concat([answers(a="0101", b=b).assign(run=r) for r, b in enumerate(("0111", "0011", "1111"))])
+    assert "too many" in as_text(compare(runs, margin_points=0.01))
+
+
 def test_a_posterior_is_beta_for_single_samples_and_brute_force_agrees_for_more():
     assert credible_interval([1] * 10, [1] * 7 + [0] * 3) == pytest.approx(stats.beta.ppf([0.025, 0.975], 8, 4))
     n, right = np.array([4, 4, 4, 8, 4]), np.array([4, 0, 3, 2, 4])
@@ -123,6 +134,12 @@ def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
 )
 def test_a_difference_without_a_test_is_not_called_none_seen(frame, verdict):
     assert compare(frame).differences["verdict"].tolist() == [verdict]
+
+
+def test_one_problem_of_a_benchmark_is_why_their_mean_has_no_test():
+    parts = [answers(a="0011", b="0110").assign(benchmark="x"), answers(a="0", b="1").assign(benchmark="y")]
+    rows = compare(pd.concat(parts)).differences.set_index("benchmark")
+    assert rows["verdict"].to_dict() == {"x": "none seen", "y": "one problem", AVERAGE: "one problem"}
 
 
 BAD = {

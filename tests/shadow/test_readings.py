@@ -149,6 +149,12 @@ def test_every_reference_against_its_definition_in_float64(reference):
         np.testing.assert_allclose(rows[names].to_numpy(), wanted, atol=3e-6)
 
 
+def test_with_zeros_every_token_of_a_lone_rollout_has_the_same_score():
+    tokens, _ = random_tokens(0)
+    alone = tokens.groupby(["group", "temperature", "position"])["score_zeros"].transform("size") == 1
+    assert alone.sum() > 20 and tokens.loc[alone, "score_zeros"].nunique() == 1
+
+
 def test_a_cell_by_its_definition():
     """The plain reading of the paper and one of another scope, from the tokens alone."""
     tokens, _ = random_tokens(3)

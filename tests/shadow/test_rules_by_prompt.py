@@ -119,7 +119,7 @@ def test_intervals_of_shares_cover_for_new_prompts():
 class Letters:
     """A tokenizer of six tokens."""
 
-    def decode(self, ids):
+    def decode(self, ids, **_):
         return [" a", "b", "7", "+", "\n", "", "\ufffd"][ids[0]]
 
     def convert_ids_to_tokens(self, number):

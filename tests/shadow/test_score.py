@@ -14,6 +14,7 @@ from shadow_frames import METHODS, WRITTEN, sample
 
 from ict_core.config.method_files import load_methods
 from ict_core.errors import UserError
+from ict_core.evidence.measures import rule_means
 from ict_core.selection.base import distinct_rules
 from ict_core.shadow.score import composition, overlap, rebuilt, rule_seed, score_step, score_study
 from ict_core.stages import shadow_study
@@ -205,6 +206,12 @@ def test_a_rule_that_reads_true_steps_is_left_out_of_a_study_s_shadow_and_named(
     shadow_study.run(Path("a.yaml"), *files)
     assert set(records.read_frame(files[1], records.STUDY_SHADOW)["rule"]) == {"grpo", "ict-10"}
     assert "left out: oracle-decisions, ict-10-mean-all, as" in capsys.readouterr().out
+    study.methods = {"grpo": WRITTEN["oracle-decisions"]}  # no rule is left
+    shadow_study.run(Path("a.yaml"), *files)
+    assert "0 rules on 0 cells\nleft out: grpo, as" in capsys.readouterr().out
+    none = records.read_frame(files[1], records.STUDY_SHADOW)
+    assert none.empty and rule_means(none, "grpo").empty
+    assert records.read_frame(files[2], records.STUDY_OVERLAP).empty
 
 
 def test_a_study_is_scored_on_all_cells_and_compared_on_the_baseline(tmp_path):

@@ -14,6 +14,7 @@ import torch
 
 from ict_core.config.load import load_study
 from ict_core.errors import UserError
+from ict_core.tools import machine_checks
 from ict_core.tools.machine_checks import FAULT, MACHINE_CHECKS, OK, WARNING, Finding, check_machine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -137,6 +138,21 @@ def test_memory_and_cores(paper, smoke, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert finding_of("cores", smoke).level == OK
     assert finding_of("cores", paper).level == WARNING
+
+
+@pytest.mark.parametrize(
+    ("controllers", "folder", "name"), [("", "", "memory.max"), ("memory", "memory", "memory.limit_in_bytes")]
+)
+def test_the_smallest_limit_of_nested_control_groups_counts(smoke, monkeypatch, tmp_path, controllers, folder, name):
+    root = tmp_path / folder
+    limits = {"": "max", "user": str(5 * 2**30), "user/job": str(6 * 2**30), "other": str(2**30)}
+    for group, limit in limits.items():
+        (root / group).mkdir(parents=True, exist_ok=True)
+        (root / group / name).write_text(f"{limit}\n")
+    (tmp_path / "cgroup").write_text(f"3:cpu,cpuacct:/other\n2:{controllers}:/user/job/unlimited\n")
+    monkeypatch.setattr(machine_checks, "_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine_checks, "_LIMITS", {controllers: f"{root}{{}}/{name}"})
+    assert finding_of("memory", smoke).text.startswith("5.0 GiB")
 
 
 def test_a_gated_set_wants_a_token_and_never_shows_it(paper, monkeypatch):

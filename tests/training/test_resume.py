@@ -35,7 +35,7 @@ CURVE = LearningCurve(every=2, problems=5, samples=2, benchmarks=("other",))
 def run(tiny_checkpoint, monkeypatch):
     """Train in a folder: seven steps of three of eight problems, so of four epochs; or so many, and part of one."""
 
-    def train_in(out, kill_at=None, seed=0, recorded=False, **changes):
+    def train_in(out, kill_at=None, seed=0, recorded=False, stop_after=None, **changes):
         pool = nullcontext(LengthPool(kill_at))
         monkeypatch.setattr("ict_core.training.run.GradingPool", lambda **_: pool)
         training = Training.model_validate_json(json.dumps(RECIPE | {"steps": 7} | changes))
@@ -47,7 +47,7 @@ def run(tiny_checkpoint, monkeypatch):
                 asked = training_problems(1, 12, set())
                 asked["benchmark"] = ["other", "another"] * 6
                 training_run = replace(training_run, held_out=HeldOut.of(CURVE, asked, 3), keep_rollouts=True)
-            train_run(training_run, {}, resolved, out)
+            train_run(training_run, {}, resolved, out, stop_after)
         except KeyboardInterrupt:
             return None
         return [(out / name).read_bytes() for name in BYTES], json.loads((out / "manifest.json").read_text())
@@ -73,6 +73,20 @@ def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp
     assert found == whole
     assert manifest["resumed_at"] == [2]
     assert not checkpoints.exists()
+
+
+@pytest.mark.slow
+def test_a_training_that_ends_early_and_is_killed_at_its_end_takes_no_step_more(run, tmp_path, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    whole, _ = run(tmp_path / "whole", stop_after=4)
+    with monkeypatch.context() as at_the_end:
+        at_the_end.setattr("ict_core.training.run.save_weights", killed)
+        assert run(tmp_path / "killed", stop_after=4, checkpoint_every=2) is None
+    found, manifest = run(tmp_path / "killed", stop_after=4, checkpoint_every=2)
+    assert found == whole and (manifest["resumed_at"], manifest["stopped_after"]) == ([2], 4)
+    assert len(records.read_frame(tmp_path / "killed/log.parquet", records.LOG)) == 4
 
 
 @pytest.mark.slow

@@ -308,14 +308,27 @@ def test_weights_of_one_are_grpo_bit_for_bit_and_others_are_not(train):
 def test_two_updates_of_a_batch_are_trls_two_iterations(train, by_trl, start, passes):
     training = recipe(steps=4, updates_per_rollout=2, passes=passes, clip_low=0.001, clip_high=0.001)
     ours, log = train(training, GRPO)
-    for name, weight in by_trl(training)[0].items():
+    trl, told = by_trl(training)
+    for name, weight in trl.items():
         assert (ours[name] - weight).abs().mean() < 1e-6 < (weight - start[name]).abs().mean(), name
     steps = log.steps()
+    assert steps["clip_share"].tolist() == pytest.approx(told["clip_ratio/region_mean"].tolist(), abs=1e-3)
     assert steps["step"].tolist() == [0, 1, 2, 3] == log.timing()["step"].tolist()
     assert (steps["tokens"] > 0).tolist() == [True, False, True, False]
     assert steps["reward"].iloc[0] == steps["reward"].iloc[1]
     assert (steps["clip_share"] > 0).tolist() == [False, True, False, True]
     assert log.tokens()["step"].unique().tolist() == [0, 2] and log.tokens()["logprob_after"].notna().all()
+
+
+@pytest.mark.parametrize("surrogate", [{"kind": "clip", "low": 1e-4, "high": 1e-4}, {"kind": "cispo", "high": 1e-4}])
+def test_the_clipped_share_is_that_of_the_kept_tokens_by_both_passes(train, surrogate):
+    rule, shares = top(Fraction(1, 5), surrogate=TypeAdapter(Surrogate).validate_python(surrogate)), []
+    for passes in ("packed", "dense"):
+        training = recipe(steps=2, updates_per_rollout=2, passes=passes)
+        _, log = train(training, rule, pool=FirstGroupAlone())  # three of four groups have no advantage
+        shares.append(log.steps()["clip_share"].tolist())
+    assert shares[0][0] == 0 < shares[0][1] < 0.25 + 0.1
+    assert shares[0] == pytest.approx(shares[1], abs=1e-3)
 
 
 @pytest.mark.parametrize("passes", ["packed", "dense"])

@@ -14,7 +14,7 @@ from ict_core.evidence.stored import Stored
 from ict_core.statistics.schemas import AVERAGE
 from ict_core.store import records
 from ict_core.store.layout import CLAIMS as LEDGER
-from ict_core.store.layout import StudyFiles
+from ict_core.store.layout import StoredCellFiles, StudyFiles, cells_folder
 from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import Origin
 from ict_core.tools.explain.numbers import (
@@ -103,7 +103,9 @@ def _entering(runs: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[
 
 def _steps(results: Path, cell: Cell, scores: pd.DataFrame) -> list[Step]:
     files = StudyFiles(results)
-    if (results / cell.folder).is_dir() or files.eval_problems.parent.is_dir():  # else a stored study, without cells
+    here = (results / cell.folder).is_dir() or files.eval_problems.parent.is_dir()  # else a stored study, without cells
+    apart = StoredCellFiles(results.parent.parent / cells_folder(results.name) / cell.folder).manifest.exists()
+    if here and not (apart and not files.cell(cell.folder).grades.exists()):
         return walk(Place(results, cell, base_of(results, cell).seed), scores)
     return stored_walk(read_manifest(files.manifest), files.manifest, cell)
 
@@ -141,7 +143,7 @@ def _samples(results: Path, cell: Cell, problem: str | None) -> Iterator[str]:
     if problem is None:
         return
     files = StudyFiles(results).cell(cell.folder)
-    if not files.folder.is_dir():
+    if not files.grades.exists():
         yield f"  {problem}: the completions are not here"
         return
     grades = records.read_frame(files.grades, records.GRADES)[["benchmark", "problem", "sample", "status"]]

@@ -25,6 +25,7 @@ from ict_core.problems.templates import templated
 from ict_core.seeding import derive_seed, generator
 from ict_core.selection.base import Rule, TokenBatch
 from ict_core.shadow.checkpoint import Groups, GroupSampling, sample_groups
+from ict_core.shadow.texts import token_text
 from ict_core.store import records
 from ict_core.store.token_scores import STATISTICS
 from ict_core.tools.inspection.cell import Inspected
@@ -81,7 +82,7 @@ def page_data(groups: Groups, weights: dict[str, Tensor], title: str, facts: lis
         "facts": facts,
         "shades": [[key, *texts] for key, texts in SHADES.items()],
         "rules": list(weights),
-        "vocabulary": {i: str(groups.tokenizer.decode([i], clean_up_tokenization_spaces=False)) for i in set(used)},
+        "vocabulary": {i: token_text(groups.tokenizer, i) for i in set(used)},
         "groups": [
             {
                 **{name: row[name] for name in ("benchmark", "problem", "prompt", "answer")},

@@ -10,6 +10,7 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.evidence.run_faults import run_faults
 from ict_core.models.read import read_tokenizer
+from ict_core.shadow.texts import token_text
 from ict_core.store import records
 from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles
 from ict_core.tools.inspection.page import page, short
@@ -46,8 +47,7 @@ def rollouts_page(folder: Path, most: int) -> str:
     }
     tokenizer = read_tokenizer(CellFiles(folder).model)
     used = sorted({int(i) for ids in selected["ids"] for i in ids})
-    texts = tokenizer.batch_decode([[i] for i in used], clean_up_tokenization_spaces=False)
-    return page(data | {"vocabulary": dict(zip(used, texts, strict=True))}, "Training rollouts", "rollouts")
+    return page(data | {"vocabulary": {i: token_text(tokenizer, i) for i in used}}, "Training rollouts", "rollouts")
 
 
 def _some(frames: list[pd.DataFrame], most: int) -> Iterator[pd.DataFrame]:

@@ -54,9 +54,9 @@ class PackedPasses(DensePasses):
             parts = [next(model.parameters()).new_zeros(0, width)]
         return torch.cat(parts), where
 
-    def wanted(self, kept: Tensor, mask: Tensor, advantages: Tensor, *, penalised: bool) -> Tensor:
+    def wanted(self, trained: Tensor, mask: Tensor) -> Tensor:
         """The tokens that the gradient comes from, (B, T)."""
-        return kept if penalised else kept & (advantages != 0)[:, None]
+        return trained
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
         """See :class:`ict_core.training._passes.DensePasses`; zero where not wanted."""

@@ -230,6 +230,28 @@ def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(s
     assert "[BROKEN] " in capsys.readouterr().out
 
 
+def test_a_cell_that_is_stored_apart_is_followed_by_the_study_s_manifest(study, capsys):
+    cell, apart = study / "m/ict-10/seed-3", study.parent / "cells/made/m/ict-10/seed-3"
+    table = str(study / "tables/statuses.csv")
+    ran = {"train": cell / "train/manifest.json", "generate": cell / "generation.json", "grade": cell / "grading.json"}
+    ran = {"fetch": study / "m/base/seed-0/model/manifest.json", **ran}
+    jobs = [
+        {**read_manifest(file), **(Cell("m", "base", 0) if stage == "fetch" else CELL)._asdict(), "stage": stage}
+        | {"environment": 0, "source": 0}
+        for stage, file in ran.items()
+    ]
+    shared = {"environments": [facts()], "sources": [facts()["source"]]}
+    write_manifest(study / "manifest.json", {"jobs": jobs, **shared})
+    shutil.rmtree(cell)
+    assert main(["explain", table, "--cell", "m"]) == 1
+    write_manifest(apart / "cell.json", {})
+    for folder in (cell, cell / "train"):  # the second: a base model is made again for the trainings that start from it
+        assert main(["explain", table, "--cell", "m", "--samples", "b/q"]) == 0
+        printed = capsys.readouterr().out
+        assert printed.splitlines()[-1].startswith("sound as far") and "b/q: the completions are not here" in printed
+        folder.mkdir(parents=True)
+
+
 @pytest.mark.parametrize("file", ["scores.parquet", "tables/statuses.csv"])
 def test_a_damaged_file_of_the_study_itself_is_broken_and_stays_where_it_is(study, capsys, file):
     (study / file).write_bytes(b"")

@@ -48,6 +48,9 @@ class Vocabulary:
     def decode(self, ids: list[int], **_: bool) -> str:
         return "".join(self.texts[i] for i in ids)
 
+    def convert_ids_to_tokens(self, number: int) -> str:
+        return self.texts[number]
+
 
 def made_up_groups(texts: list[str], *, prompts: int, size: int, length: int, prompt: str = "Q: 1+1\nA:") -> Groups:
     """Rollouts of up to ``length`` tokens; the first one has all of ``texts`` from its beginning."""

@@ -1,12 +1,10 @@
 """The page of a training's kept rollouts in a real browser: hostile texts, filters, shades, a telephone's width."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 import pytest
 from fitting import opened
-from made_up_groups import HOSTILE
+from made_up_groups import HOSTILE, Vocabulary
 
 from ict_core.errors import UserError
 from ict_core.store import records
@@ -44,8 +42,7 @@ def cell(tmp_path, monkeypatch):
     asked = pd.DataFrame({"benchmark": "b", "problem": [f"p{n}" for n in range(4)]})
     texts = dict.fromkeys(set(records.PROBLEMS) - {"benchmark", "problem"}, PROMPT)
     records.write_frame(asked.assign(**texts), StudyFiles(results).train_problems, records.PROBLEMS)
-    decode = SimpleNamespace(batch_decode=lambda ids, **_: [HOSTILE[i] for (i,) in ids])
-    monkeypatch.setattr("ict_core.tools.inspection.rollouts.read_tokenizer", lambda _: decode)
+    monkeypatch.setattr("ict_core.tools.inspection.rollouts.read_tokenizer", lambda _: Vocabulary(HOSTILE))
     return cell
 
 

@@ -1,6 +1,7 @@
 """The page's bytes: what a model wrote cannot leave its JSON, and nothing but the page's own script may run."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import math
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from made_up_groups import HOSTILE, made_up_groups
+from tokenizers import Tokenizer, decoders, models
+from transformers import PreTrainedTokenizerFast
 
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.tools.inspection.page import page, page_data
@@ -55,6 +58,16 @@ def test_the_stored_example_is_the_page_that_its_data_make_today():
     data = json.loads(Elements(stored).one("script", id="data")[1])
     assert len(data["groups"]) == 3 and len(data["rules"]) == 3 and len(stored) < 300_000
     assert page(data) == stored
+
+
+def test_words_of_a_sentencepiece_tokenizer_stand_apart():
+    pieces = ["▁two", "▁word", "s", "▁", "."]
+    tokenizer = Tokenizer(models.WordLevel({piece: i for i, piece in enumerate(pieces)}, "."))
+    tokenizer.decoder = decoders.Metaspace()  # drops the blank before the first word that it is given
+    groups = made_up_groups(pieces, prompts=1, size=2, length=9)
+    spoken = dataclasses.replace(groups, tokenizer=PreTrainedTokenizerFast(tokenizer_object=tokenizer))
+    assert spoken.tokenizer.decode([0]) == "two" and spoken.tokenizer.decode([0, 1, 2]) == "two words"
+    assert page_data(spoken, {}, "a", [])["vocabulary"] == dict(enumerate([" two", " word", "s", " ", "."]))
 
 
 def test_what_a_model_wrote_stays_inside_its_json(hostile):
