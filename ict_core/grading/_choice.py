@@ -12,7 +12,8 @@ The rule, in this order:
 3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
    :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
    letter is a capital, or is in parentheses, or is all that is declared. A declaration that names several letters, or
-   denies one, is ``no_answer``. Here and in rule 4 nothing counts that is taken back later.
+   denies one, is ``no_answer``. Here and in rule 4 nothing counts that is taken back later; "Wait, let me check" takes
+   back only what another declaration follows.
 4. Without a declaration the first of these counts: a last line "#### B"; bold text at the end of the text; the whole
    text, if it is one line; a first or last line that is a letter alone; a first line that is the only one to name an
    option. Each names a letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
@@ -45,6 +46,9 @@ _TAKEN_BACK = re.compile(
     r"|\b(?i:scratch\sthat|on\ssecond\sthoughts?|(?:I|we)(?:['’]ve|\shave)?\smade\san?\s(?:mistake|error))\b"
     r"|(?<=[.!])\s{1,3}No[,:.]\s|(?<![A-Za-z])[A-D][*$)}]{0,4}[.!]\s{1,3}(?:That|This|It)(?:['’]s|\sis|\swas)"
     r"\s(?:wrong|incorrect|not\s(?:right|correct))(?=[.,;!]|\s{0,9}\Z)"
+)
+_CHECKS = re.compile(
+    r"[,.!:…—–\s]{1,3}(?i:let\s(?:me|us)|let['’]s)\s(?:just\s)?(?:double|re-?)?[-\s]?(?:check|verify|confirm)"
 )
 _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$(]{0,4}[A-D](?![A-Za-z])")
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
@@ -83,8 +87,10 @@ def grade_choice(text: str, gold: str) -> Verdict:
     box = last_box(text)
     said = text[text.rfind(box.markup) + len(box.markup) :] if box else text
     taken_back = last_match(_TAKEN_BACK, said)
+    letter = _declared(said[taken_back.end() :] if taken_back else said)
+    if letter is None and taken_back and _CHECKS.match(said, taken_back.end()):
+        taken_back, letter = None, _declared(said)  # nothing else came of the check
     said = said[taken_back.end() :] if taken_back else said
-    letter = _declared(said)
     if box and (letter is None or not taken_back):
         letter = _letter(box.answer) or letter
     elif letter is None:
