@@ -11,8 +11,9 @@ The rule, in this order; a text to which none of it applies has no answer:
 3. The last sentence, if it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals" or a
    similar word ("the largest value of $a$ is $2$."), or after a first word such as "so" or "therefore" if the sentence
    has no other mathematics. It may also end in a number or a bound (``x > 8``): after "is" or "=" if it has such a
-   first word, else only before a full stop, after "is" or after a calculation that follows it ("is 21 + 49 = 70"). A
-   unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at least") gives nothing.
+   first word, else only before a full stop, after "is" or after a calculation that follows it ("is 21 + 49 = 70"). Of
+   "x = 1 or x = 2" both count. A unit may follow. A sentence that denies, doubts, assumes or bounds ("not", "if", "at
+   least") gives nothing.
 4. The whole text, if it is short and nothing but mathematics.
 """
 
