@@ -13,7 +13,7 @@ The rule, in this order:
    :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
    letter is a capital, or is in parentheses, or is all that is declared. A declaration that names several letters, or
    denies one, is ``no_answer``. Here and in rule 4 nothing counts that is taken back later; "Wait, let me check" takes
-   back only what another declaration follows.
+   nothing back if neither another declaration follows nor a word such as "wrong".
 4. Without a declaration the first of these counts: a last line "#### B"; bold text at the end of the text; the whole
    text, if it is one line; a first or last line that is a letter alone; a first line that is the only one to name an
    option. Each names a letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
@@ -22,7 +22,7 @@ The rule, in this order:
 import re
 
 from ict_core.grading._prose import BOLD_AT_END, MARKED_AT_END, declarations
-from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match
+from ict_core.grading.boxes import FONTS, Verdict, last_box
 from ict_core.grading.gold import LETTERS
 
 _DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
@@ -42,14 +42,13 @@ _CHOSEN = re.compile(
 )
 _TAKEN_BACK = re.compile(
     r"(?:\bWait|(?:[,.!…—–]\s|\b(?i:no|but|oh|hmm)\s)wait)"
-    r"(?=[,.!:…]|\s?[—–]|\s(?:no|but|that|this|I|let|actually|a\s(?:minute|moment|second))\b)"
+    r"(?=(?P<check>[,.!:…—–\s]{1,3}(?i:let\s(?:me|us)|let['’]s)\s(?:just\s)?(?:double|re-?)?[-\s]?(?:check|verify|confirm))"
+    r"|[,.!:…]|\s?[—–]|\s(?:no|but|that|this|I|let|actually|a\s(?:minute|moment|second))\b)"
     r"|\b(?i:scratch\sthat|on\ssecond\sthoughts?|(?:I|we)(?:['’]ve|\shave)?\smade\san?\s(?:mistake|error))\b"
     r"|(?<=[.!])\s{1,3}No[,:.]\s|(?<![A-Za-z])[A-D][*$)}]{0,4}[.!]\s{1,3}(?:That|This|It)(?:['’]s|\sis|\swas)"
     r"\s(?:wrong|incorrect|not\s(?:right|correct))(?=[.,;!]|\s{0,9}\Z)"
 )
-_CHECKS = re.compile(
-    r"[,.!:…—–\s]{1,3}(?i:let\s(?:me|us)|let['’]s)\s(?:just\s)?(?:double|re-?)?[-\s]?(?:check|verify|confirm)"
-)
+_WRONG = re.compile(r"\b(?:wrong|incorrect|mistaken?|error|not)\b", re.I)
 _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$(]{0,4}[A-D](?![A-Za-z])")
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
 _LINE = re.compile(r"[\s*$]{0,6}\(?([A-D])[).]{0,2}[\s*$]{0,6}")
@@ -86,11 +85,14 @@ def grade_choice(text: str, gold: str) -> Verdict:
     """Grade the letter that a text gives; the verdict's `extracted` is this letter in upper case. Linear time."""
     box = last_box(text)
     said = text[text.rfind(box.markup) + len(box.markup) :] if box else text
-    taken_back = last_match(_TAKEN_BACK, said)
-    letter = _declared(said[taken_back.end() :] if taken_back else said)
-    if letter is None and taken_back and _CHECKS.match(said, taken_back.end()):
-        taken_back, letter = None, _declared(said)  # nothing else came of the check
-    said = said[taken_back.end() :] if taken_back else said
+    taken_back = list(_TAKEN_BACK.finditer(said))
+    last = taken_back[-1].end() if taken_back else 0
+    letter = _declared(said[last:])
+    if letter is None and taken_back and not _WRONG.search(said, last):  # nothing came of a check
+        taken_back = [place for place in taken_back if not place["check"]]
+        last = taken_back[-1].end() if taken_back else 0
+        letter = _declared(said[last:])
+    said = said[last:]
     if box and (letter is None or not taken_back):
         letter = _letter(box.answer) or letter
     elif letter is None:
