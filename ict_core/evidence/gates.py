@@ -14,7 +14,7 @@ import pandas as pd
 from ict_core.config.study_file import Validity
 from ict_core.evidence.values import differences_of
 from ict_core.statistics.deciding import p_of_strata, two_one_sided
-from ict_core.statistics.intervals import Estimate, Floats, over_runs, ratio_of_means
+from ict_core.statistics.intervals import Estimate, Floats, over_runs, ratio_of_means, without_spread
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, ROUNDING, Metric
 
 PASSED, FAILED, NOT_MEASURED = "passed", "failed", "not measured"
@@ -100,7 +100,8 @@ def _reason(plan: _Plan, values: Floats, low: float) -> str:
     if len(values) == 1:  # enough to see that there is no room left
         return plan.fault if plan.gate == CEILING else f"{plan.fault}, as one run cannot show it"
     if plan.gate == KEPT and math.isnan(low):
-        if np.ptp(values[:, 0] * values[:, 1].mean() - values[:, 1] * values[:, 0].mean()) <= ROUNDING:
+        ours, theirs = values.T
+        if without_spread(ours * theirs.mean() - theirs * ours.mean()):
             return f"{plan.arms[0]} keeps the same share in every run, so the share has no interval"
         return f"the gain of {plan.arms[1]} does not differ from 0, so nothing is a share of it"
     if plan.gate == REPLICA and np.abs(values).max() <= ROUNDING:

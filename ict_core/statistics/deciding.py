@@ -44,11 +44,6 @@ def sign_flip_floor(pairs: int) -> float:
     return 2.0 / 2**pairs if pairs <= EXACT_PAIRS else 1 / (DRAWN + 1)
 
 
-def can_find(seeds: int, alpha: float = ALPHA, strata: int = 1) -> bool:
-    """Whether the deciding test with so many seeds in each stratum can give a p of `alpha` or less at all."""
-    return seeds >= 2 and (seeds < SIGN_FLIP_FROM or sign_flip_floor(strata * seeds) <= alpha)
-
-
 def sign_flip(differences: ArrayLike) -> Floats:
     """Two-sided sign-flip test of a mean of 0 (Fisher 1935): every paired difference could have had the other sign.
 
@@ -90,6 +85,11 @@ def sign_flip(differences: ArrayLike) -> Floats:
 def deciding_test(seeds: ArrayLike) -> NDArray[np.str_]:
     """The name of the deciding test for each number of seeds, in the shape of `seeds`."""
     return np.where(np.asarray(seeds) >= SIGN_FLIP_FROM, SIGN_FLIP, PAIRED_T)
+
+
+def _can_find(seeds: int, alpha: float, strata: int) -> bool:
+    """Whether the deciding test with so many seeds in each stratum can give a p of `alpha` or less at all."""
+    return bool(deciding_test(seeds) == PAIRED_T) or sign_flip_floor(strata * seeds) <= alpha
 
 
 def p_of_strata(strata: Sequence[Floats], p_t: float) -> float:
@@ -224,9 +224,10 @@ def detectable(sd: ArrayLike, seeds: int, wanted: float, alpha: float = ALPHA, s
     """
     _check(wanted, alpha)
     spread = np.asarray(sd, dtype=np.float64)
-    if not can_find(seeds, alpha, strata):
-        return np.where(spread > 0, np.inf if seeds > 1 else np.nan, np.nan)
-    noncentrality = _detectable_noncentrality(strata * (seeds - 1), wanted, alpha)
+    if seeds < 2:
+        return np.full(spread.shape, np.nan)
+    found = _can_find(seeds, alpha, strata)
+    noncentrality = _detectable_noncentrality(strata * (seeds - 1), wanted, alpha) if found else np.inf
     return np.asarray(np.where(spread > 0, spread, np.nan) * noncentrality / np.sqrt(seeds))
 
 
@@ -245,6 +246,6 @@ def seeds_needed(effect: ArrayLike, sd: ArrayLike, wanted: float, alpha: float =
         found = power(size, spread, middle, alpha, strata) >= wanted
         enough, few = np.where(found, middle, enough), np.where(found, few, np.minimum(middle, enough - 1))
     numbers = range(SIGN_FLIP_FROM, EXACT_PAIRS + 2)  # more pairs do not lower the floor
-    flips = next((number for number in numbers if can_find(number, alpha, strata)), MOST_SEEDS + 1)
+    flips = next((number for number in numbers if _can_find(number, alpha, strata)), MOST_SEEDS + 1)
     enough = np.where((enough >= SIGN_FLIP_FROM) & (enough < flips), flips, enough)
     return np.asarray(np.where(unknown, np.nan, np.where(enough > MOST_SEEDS, np.inf, enough)))

@@ -46,7 +46,8 @@ def _marks(contrasts: pd.DataFrame, letters: Mapping[str, str]) -> dict[tuple[st
     """
     marks: dict[tuple[str, str, str], str] = {}
     found = both_ways(contrasts)
-    later = found["variant"].map(letters).fillna("~") > found["baseline"].map(letters)  # "~" is after all letters
+    rank = {baseline: place for place, baseline in enumerate(letters)}
+    later = found["variant"].map(rank).fillna(len(rank)) > found["baseline"].map(rank)  # a rule is after all baselines
     resolved = found[later & found["verdict"].isin(_SIGNS) & found["metric"].isin(METRICS)]
     for row in in_order(resolved, baseline=letters).itertuples():
         mark = letters[str(row.baseline)] + _SIGNS[str(row.verdict)]

@@ -105,7 +105,7 @@ def _steps(results: Path, cell: Cell, scores: pd.DataFrame) -> list[Step]:
     files = StudyFiles(results)
     here = (results / cell.folder).is_dir() or files.eval_problems.parent.is_dir()  # else a stored study, without cells
     apart = StoredCellFiles(results.parent.parent / cells_folder(results.name) / cell.folder).manifest.exists()
-    if here and not (apart and not files.cell(cell.folder).grades.exists()):
+    if here and (files.cell(cell.folder).grades.exists() or not apart):
         return walk(Place(results, cell, base_of(results, cell).seed), scores)
     return stored_walk(read_manifest(files.manifest), files.manifest, cell)
 
