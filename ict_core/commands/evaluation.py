@@ -159,9 +159,9 @@ def evaluate(
     result = folder / "results.json"
     if result.exists():
         raise UserError(f"{result}: is there already; give another --out, or remove the folder")
-    with _work(folder, repr((str(Path(model).absolute()), asked, sampled))) as work:
+    with work_folder(folder, repr((str(Path(model).absolute()), asked, sampled))) as work:
         try:
-            stated = _model(work, model, name)
+            stated = stated_model(work, model, name)
         except UserError as error:
             nearest_model = None if model in _known(_MODELS) else _nearest(model, _evaluated())
             raise UserError(f"{error}{_mended(nearest_model, asked, sampled, out)}") from None
@@ -208,7 +208,7 @@ def evaluate(
 
 
 @contextmanager
-def _work(folder: Path, call: str) -> Iterator[Path]:
+def work_folder(folder: Path, call: str) -> Iterator[Path]:
     """A folder for intermediate files of this call alone; after an error or a kill the same call continues there."""
     work = folder / f"work-{hashlib.sha256(call.encode()).hexdigest()[:16]}"
     work.mkdir(parents=True, exist_ok=True)
@@ -226,7 +226,7 @@ def _work(folder: Path, call: str) -> Iterator[Path]:
         shutil.rmtree(work)
 
 
-def _model(work: Path, model: str, name: str) -> "Fetched":
+def stated_model(work: Path, model: str, name: str) -> "Fetched":
     """The model as the project's file states it, or one made from the checkpoint, for the device of this machine.
 
     A checkpoint that an interrupted call has fetched is fetched again if it may have changed since.

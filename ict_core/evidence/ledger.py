@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence._decide import Correction, Outcome, corrected, found, largest, outcome
 from ict_core.evidence.claims import Claim, Largest, Measure, Test
+from ict_core.evidence.decide import Correction, Outcome, corrected, found, largest, outcome
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.evidence.values import searched, values_of
 from ict_core.statistics.deciding import (

@@ -54,7 +54,7 @@ def token_text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
     return f" {text}" if begins and not text.startswith(" ") else text
 
 
-def _text(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
+def text_or_name(tokenizer: PreTrainedTokenizerBase, number: int) -> str:
     """A token's text; for a token that is only a part of a character, its name in the vocabulary."""
     text = token_text(tokenizer, number)
     return str(tokenizer.convert_ids_to_tokens(number)) if "\ufffd" in text else text
@@ -74,7 +74,7 @@ def token_texts(prompts: Prompts, tokenizer: PreTrainedTokenizerBase, stops: Seq
     """
     rows = prompts.rows
     ids = rows["token"].to_numpy()
-    spellings = {int(i): _text(tokenizer, int(i)) for i in np.unique(ids)}
+    spellings = {int(i): text_or_name(tokenizer, int(i)) for i in np.unique(ids)}
     texts = [spellings[int(i)] for i in ids]
     first = rows["position"].to_numpy() == 0
     before = ["" if is_first else previous for is_first, previous in zip(first, ["", *texts[:-1]], strict=True)]

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pandas as pd
 
 from ict_core.errors import UserError
-from ict_core.statistics._levels import level_frame
 from ict_core.statistics.arms import arms_of, check_samples, count_matrices, frame_of_arms
 from ict_core.statistics.contrasts import Comparisons, contrast_frame
+from ict_core.statistics.levels import level_frame
 from ict_core.statistics.metrics import metrics_of
 from ict_core.statistics.pairing import shown_variants
 from ict_core.statistics.schemas import BASE

@@ -6,9 +6,9 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
-from ict_core.training._objective import highest_covariance
 from ict_core.training._passes import Batch, DensePasses
-from ict_core.training._ranks import own_rows, whole_batch
+from ict_core.training.objective import highest_covariance
+from ict_core.training.ranks import own_rows, whole_batch
 
 
 @dataclass

@@ -10,7 +10,7 @@ from torch import Tensor
 from ict_core.config.methods import rows_of_groups
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training._ranks import rounds
+from ict_core.training.ranks import rounds
 
 Batch = dict[str, Any]
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")

@@ -13,7 +13,7 @@ from trl import GRPOConfig
 
 from ict_core.config.methods import Correction, Rollouts
 from ict_core.errors import UserError
-from ict_core.training._ranks import gathered_sums
+from ict_core.training.ranks import gathered_sums
 
 
 def check_arguments(args: GRPOConfig, keeps_every_token: bool, balances_experts: bool) -> bool:

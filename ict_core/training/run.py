@@ -38,11 +38,11 @@ from ict_core.store.layout import MANIFEST, TrainFiles, checkpoints_folder, trai
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.manifests import resolved as settings_as_json
 from ict_core.training._kept_rollouts import NUMBER, KeptRollouts
-from ict_core.training._model_card import model_card
-from ict_core.training._resume import Checkpoints, origin, train_from
 from ict_core.training.choice import Choice
 from ict_core.training.fast.sampling import sample_lean
 from ict_core.training.learning_curve import CurvePoints, HeldOut
+from ict_core.training.model_card import model_card
+from ict_core.training.resume import Checkpoints, origin, train_from
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.token_log import TrainingLog
 
@@ -163,7 +163,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     """
     if run.training.rollouts is not None:
         vllm_environment.set_environment()
-    from ict_core.training._rollouts import seeded_generation
+    from ict_core.training.rollouts import seeded_generation
     from ict_core.training.trainer import SelectiveGRPOTrainer
 
     training, method = run.training, run.method

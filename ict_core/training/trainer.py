@@ -12,7 +12,7 @@ All private names of TRL and transformers that are used:
     _generate_single_turn                 called by training.learning_curve, to sample answers as rollouts are sampled
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
     _last_world_entropy                   set by training._trl_arguments as by TRL's loss, which does not run here
-    _init_vllm                            overridden (training._rollouts): TRL has no option for its engine's dtype
+    _init_vllm                            overridden (training.rollouts): TRL has no option for its engine's dtype
     _iter_named_params                    called there: weights for a vLLM on the CPU, for which TRL's transfer fails
     _llm_weights_sleeping                 set there, as TRL's `_init_vllm` does
     _attn_implementation                  read and set in configs (training.fast.packed_forward): only ``sdpa`` is known
@@ -20,7 +20,7 @@ All private names of TRL and transformers that are used:
 Three attributes of other objects are replaced, as neither TRL nor transformers has an option for them
 (``tests/training/test_replaced.py`` fails once there is one):
 
-    grpo_trainer.VLLMGeneration           training._rollouts: TRL's has one seed for all requests, and no dtype
+    grpo_trainer.VLLMGeneration           training.rollouts: TRL's has one seed for all requests, and no dtype
     model.generate                        training.fast.sampling: TRL does not pass ``custom_generate`` on
     model.forward                         training.fast.packed_forward: wrappers for ranks must see packed passes
 """
@@ -43,12 +43,12 @@ from ict_core.selection.base import TokenBatch
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.training._covered import Covered
 from ict_core.training._kept_rollouts import NUMBER
-from ict_core.training._objective import k3, normaliser, reward_advantages, selected_loss, surrogate
 from ict_core.training._passes import Batch, DensePasses
-from ict_core.training._ranks import gathered_sums, own_rows, whole_batch
-from ict_core.training._rollouts import correct_for_sampler, take_a_port, weight_difference
 from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
 from ict_core.training.choice import Choice
+from ict_core.training.objective import k3, normaliser, reward_advantages, selected_loss, surrogate
+from ict_core.training.ranks import gathered_sums, own_rows, whole_batch
+from ict_core.training.rollouts import correct_for_sampler, take_a_port, weight_difference
 from ict_core.training.token_log import TrainingLog
 
 _PROBE_PROMPTS = 4  # training prompts that check vLLM's weights after every transfer

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from ict_core.evidence._decide import Outcome, corrected, found, largest, outcome, within
 from ict_core.evidence.claims import Claim, DifferenceTest, Measure
+from ict_core.evidence.decide import Outcome, corrected, found, largest, outcome, within
 from ict_core.seeding import generator
 from ict_core.statistics.deciding import BETTER, CONTRADICTED, EQUIVALENT, NOT_RESOLVED, SUPPORTED, WORSE, claim_verdict
 from ict_core.statistics.intervals import over_runs

@@ -10,7 +10,7 @@ from ict_core.errors import UserError
 from ict_core.selection.base import Rule, distinct_rules
 from ict_core.shadow.prompts import Prompts
 from ict_core.shadow.score import score_step
-from ict_core.shadow.texts import FORM_WORDS, _text, kept_shares, shown, token_texts, word_class
+from ict_core.shadow.texts import FORM_WORDS, kept_shares, shown, text_or_name, token_texts, word_class
 from ict_core.statistics.matching import matched_difference
 from ict_core.store import records
 from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS
@@ -146,4 +146,4 @@ def test_every_text_has_its_lift_and_rules_that_keep_all_are_left_out():
 def test_a_text_is_told_in_signs_that_print():
     assert all(word == word.lower() and word.isalpha() for word in FORM_WORDS)
     assert shown(" a\n\tb") == "·a↵⇥b" and shown("") == "(empty)" and shown("\r\x85") == "⟨000D⟩⟨0085⟩"
-    assert _text(Letters(), 2) == "7" and _text(Letters(), 6) == "Ġ\x85é"
+    assert text_or_name(Letters(), 2) == "7" and text_or_name(Letters(), 6) == "Ġ\x85é"

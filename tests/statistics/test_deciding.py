@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.evidence._decide import found, outcome
 from ict_core.evidence.claims import DifferenceTest
+from ict_core.evidence.decide import found, outcome
 from ict_core.seeding import generator
 from ict_core.statistics.arms import Arm
 from ict_core.statistics.contrasts import Comparisons, contrast_frame

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.statistics._levels import level_frame
 from ict_core.statistics.arms import Arm
 from ict_core.statistics.intervals import over_problems, over_runs, two_way_level, wilson
+from ict_core.statistics.levels import level_frame
 from ict_core.statistics.schemas import GAIN, STATISTICS
 from ict_core.store.records import write_frame
 

@@ -21,8 +21,8 @@ from ict_core.errors import UserError
 from ict_core.problems.mini.problems import training_problems
 from ict_core.process.startup import loading
 from ict_core.seeding import derive_seed
-from ict_core.training._resume import Checkpoints, train_from
 from ict_core.training.learning_curve import HeldOut
+from ict_core.training.resume import Checkpoints, train_from
 from ict_core.training.run import TrainingRun, build_trainer, rollout_engine
 
 MODEL = SimpleNamespace(dtype="float32", hardware=None, prompt=Template(template="{prompt}", source="made up"))

@@ -7,7 +7,7 @@ import torch
 
 from ict_core.config.methods import Correction
 from ict_core.errors import UserError
-from ict_core.training._objective import importance_ratio, k3, normaliser, psi, reward_advantages, selected_loss
+from ict_core.training.objective import importance_ratio, k3, normaliser, psi, reward_advantages, selected_loss
 
 MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
 KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])

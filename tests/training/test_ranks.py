@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ict_core.training._ranks import rounds
+from ict_core.training.ranks import rounds
 
 
 def rank_of(ranks: int, rank: int) -> SimpleNamespace:

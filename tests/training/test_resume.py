@@ -22,8 +22,8 @@ from ict_core.process.machine import hardware_class
 from ict_core.store import records
 from ict_core.store.layout import TrainFiles
 from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
-from ict_core.training._resume import Checkpoints, origin
 from ict_core.training.learning_curve import HeldOut
+from ict_core.training.resume import Checkpoints, origin
 from ict_core.training.run import TrainingRun, train_run
 
 RANDOM = TopScore(selector="top-score", normaliser="kept", score="random", percent=Decimal(20), warmup_steps=2)
@@ -170,7 +170,7 @@ def sealed(folder, step, seconds=1.0, **origin):
 
 def test_only_the_gpus_of_a_machine_decide_whether_a_training_goes_on(tmp_path, monkeypatch):
     def origin_on(cpu, *gpus):
-        monkeypatch.setattr("ict_core.training._resume.this_hardware", lambda: [cpu, *gpus])
+        monkeypatch.setattr("ict_core.training.resume.this_hardware", lambda: [cpu, *gpus])
         return origin("grpo", {}, {})
 
     sealed(tmp_path, 9, **origin_on("a CPU", "NVIDIA H100"))

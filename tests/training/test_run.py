@@ -15,7 +15,7 @@ from ict_core.config.methods import Training
 from ict_core.config.selectors import Grpo
 from ict_core.errors import UserError
 from ict_core.problems.mini.problems import training_problems
-from ict_core.training._model_card import model_card
+from ict_core.training.model_card import model_card
 from ict_core.training.run import TrainingRun, train_run
 
 pytestmark = pytest.mark.usefixtures("rewards")

@@ -7,7 +7,7 @@ import torch
 from pydantic import TypeAdapter
 
 from ict_core.config.methods import Surrogate
-from ict_core.training._objective import surrogate
+from ict_core.training.objective import surrogate
 
 KINDS = {
     "clip": {"low": 0.2, "high": 0.28},

@@ -13,7 +13,7 @@ from trl.generation.vllm_generation import VLLMGeneration
 from trl.trainer import grpo_trainer
 
 from ict_core.errors import UserError
-from ict_core.training._rollouts import SeededGeneration, seeded_generation, take_a_port, weight_difference
+from ict_core.training.rollouts import SeededGeneration, seeded_generation, take_a_port, weight_difference
 from ict_core.training.run import grpo_config
 
 ROLLOUTS = {

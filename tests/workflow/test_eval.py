@@ -10,7 +10,7 @@ import pytest
 from repository_copy import Copy
 
 from ict_core.commands.cli import main
-from ict_core.commands.evaluation import _model, _work
+from ict_core.commands.evaluation import stated_model, work_folder
 from ict_core.errors import UserError
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.arms import run_frame
@@ -60,14 +60,14 @@ def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupt
 
 def test_an_interrupted_call_goes_on_in_a_folder_of_its_own_and_touches_no_other_file(tmp_path):
     (tmp_path / "work").mkdir()
-    with pytest.raises(KeyboardInterrupt), _work(tmp_path, "a") as work:
+    with pytest.raises(KeyboardInterrupt), work_folder(tmp_path, "a") as work:
         (work / "cache").mkdir()
         raise KeyboardInterrupt
-    with _work(tmp_path, "b") as other:
+    with work_folder(tmp_path, "b") as other:
         assert not (other / "cache").exists()
-    with _work(tmp_path, "a") as again:
+    with work_folder(tmp_path, "a") as again:
         assert (again / "cache").exists()
-        with pytest.raises(UserError, match="another `ict eval`"), _work(tmp_path, "a"):
+        with pytest.raises(UserError, match="another `ict eval`"), work_folder(tmp_path, "a"):
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
 
@@ -76,7 +76,7 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
     monkeypatch.chdir(tmp_path)
     shutil.copytree(tiny_checkpoint, "smollm2-135m")
     work = tmp_path / "work"
-    model = _model(work, "smollm2-135m", "m")
+    model = stated_model(work, "smollm2-135m", "m")
     assert model.kind == "local" and Path(model.path).name == "smollm2-135m"
     assert "folder here" in capsys.readouterr().err
     fetched = work / "model"
@@ -84,10 +84,10 @@ def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_pa
         fetched.mkdir()
         if kept:
             shutil.rmtree("smollm2-135m")  # the project's model of this name: another file than before
-        assert _model(work, "smollm2-135m", "m").kind == ("package" if kept else "local")
+        assert stated_model(work, "smollm2-135m", "m").kind == ("package" if kept else "local")
         assert not fetched.exists()
     fetched.mkdir()
-    _model(work, "smollm2-135m", "m")
+    stated_model(work, "smollm2-135m", "m")
     assert fetched.exists()
 
 

@@ -18,8 +18,8 @@ from trl.trainer.utils import ensure_master_addr_port
 from ict_core.config.inputs import Dtype
 from ict_core.config.methods import Correction
 from ict_core.errors import UserError
-from ict_core.training._objective import importance_ratio
-from ict_core.training._ranks import gathered_sums
+from ict_core.training.objective import importance_ratio
+from ict_core.training.ranks import gathered_sums
 
 _REQUESTS_IN_FLIGHT = 64
 
