@@ -70,7 +70,7 @@ _ALONE = re.compile(r"[(\[. ]*([A-Za-z])[)\]. :]*")
 _WITH_TEXT = re.compile(
     r"(?:\(([A-Za-z])\)[.:]?|([A-Z])[).:]"
     r"|([A-Z])(?:,(?= (?:an?|the|with|which) )|(?= \((?![A-Z]\))(?:[A-Za-z]{2}|[0-9])))"
-    r"|([A-Z]) ?[—–-](?= ?[A-Za-z]{3}))(?: |(?=[0-9\\-]))(.+)"
+    r"|([A-Z]) ?[—–-](?= ?[A-Za-z]{3}))(?: |(?=[0-9\\-])|(?<=[—–]))(.+)"
 )
 _OF_SEVERAL = re.compile(
     r"(?:or|and|nor|not|is|are|was|isn't|(?:in)?correct|wrong|false\.?$|vs)(?![A-Za-z])|[,;/&+=<>|]|\\cup"

@@ -7,7 +7,7 @@ The rule for ``number``, in this order:
 1. The last line ``#### N`` or the last box counts, whichever begins later. A line counts only if the text after the
    four signs, up to a parenthesis, is a number decorated as in rule 2; others are headings, and so is "1 Find the
    cost". Without both, what the text declares counts ("the answer is 18") if it is a number or a formula, or if it
-   begins with a decorated number before a parenthesis, a colon, a comma or "out of". Otherwise its last number counts,
+   begins with a decorated number before a parenthesis, a colon, a comma or "out of"; a "!" at its end is none. Otherwise its last number counts,
    but "x = 5 or x = 6" as a whole. An empty box, or a text without digits, is ``no_answer``.
 2. Decoration does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``,
    ``1\,234``), ``\text{}`` and the like, a unit of a few words, a percent or degree sign, a full stop at the end. Equal
@@ -91,7 +91,7 @@ def _read(answer: str) -> str | None:
 def settle_integer(text: str, gold: str) -> Verdict | str:
     """The verdict if rules 1 and 2 give one, else the answer; ``error`` for an invalid gold answer. Linear time."""
     box = last_box(text)
-    answer = box.answer if box else answer_in_prose(text)
+    answer = box.answer if box else answer_in_prose(text).rstrip("!")
     if not answer:
         return Verdict("no_answer")
     given, expected = _read(answer), _read(gold)
@@ -175,7 +175,7 @@ def settle_number(text: str, gold: str) -> Verdict | str:
 
 def _declared(text: str) -> str:
     """What a text declares, if that is a number or a formula with digits or begins with a number; else ""."""
-    said = answer_in_prose(text, sentences=False)
+    said = answer_in_prose(text, sentences=False).rstrip("!")
     if not said or (_FORMULA.fullmatch(said) and any(map(str.isdigit, said))):
         return said
     beginning = _BEGUN.split(said, maxsplit=1)[0]

@@ -9,7 +9,9 @@ Only what math-verify misreads or does not read is converted; an answer without 
 * what separates two equations, as in ``x = 1 \lor x = 2``, which would be read as a chain;
 * an equation with a single letter alone on its right, ``2 = x``; ``\approx`` before the answer, ``\pmod{n}`` after it;
 * a ratio in words, ``2 to 1``; one ``\pm`` as two answers; a vector in angle brackets as a tuple; ``\emptyset``;
-* trigonometric functions of a number of degrees, which would be read as radians without the degree sign.
+* trigonometric functions of a number of degrees, which would be read as radians without the degree sign;
+* a second quantity, and words that change a number, where math-verify would cut all from the first unit on:
+  ``3\text{ hours }30\text{ minutes}``, ``4\text{ or more}``.
 
 An inequality becomes an interval: ``-2 \le x < 7`` is ``[-2, 7)``, and ``x > 5 \text{ or } x < 1`` a union of two.
 """
@@ -54,6 +56,10 @@ _AGAIN = re.compile(r"(?<![A-Za-z\\])([A-Za-z])( ?= ?-?[0-9.]{1,20}) ?(?:\\q?qua
 _ABOUT = re.compile(r"\\(?:approx|simeq)(?![A-Za-z]) *|≈ *")
 _LINES = ((r"\degree", r"^\circ "), (r"\emptyset", r"\varnothing"), ("<=", r"\le "), (">=", r"\ge "), ("!=", r"\neq "))
 _FONT_GROUP = re.compile(rf"\\(?:{FONTS})\s*\{{([^{{}}]*)\}}")
+_CHANGING = re.compile(
+    r"(?<![A-Za-z])(?:half|quarter|thirds?|dozens?|or (?:more|less|fewer)|at (?:most|least))(?![A-Za-z])"
+)
+_FACTOR = re.compile(r"(?<!\^)(?<!\^\{)[0-9]")
 _TURNED = re.compile(r"([^=<>A-Za-z\\][^=<>]*|\\[^=<>]*[^=<> ]) *= *([A-Za-z])")
 _DEGREES = re.compile(
     r"\\(sin|cos|tan|cot|sec|csc)(?: *\\left)? *(?:\(|\{)? *(-?[0-9]{1,6}(?:\.[0-9]{1,6})?)"
@@ -86,6 +92,7 @@ def as_latex(answer: str) -> str:
     answer = _CHOOSE.sub(lambda m: rf"\binom{{{m[1] or m[3]}}}{{{m[2] or m[4]}}}", answer)
     answer = _DEGREES.sub(lambda m: rf"\{m[1]}\left(\frac{{{m[2]}\pi}}{{180}}\right)", answer)
     answer = _VECTOR.sub(r"(\1)", answer)
+    answer = inside_fonts(answer) if _more_than_a_unit(answer) else answer
     if scientific := _SCIENTIFIC.fullmatch(answer.strip()):
         return rf"{scientific[1]} \times 10^{{{scientific[2]}}}"
     if ratio := _RATIO.fullmatch(answer.strip()):
@@ -95,6 +102,15 @@ def as_latex(answer: str) -> str:
     if turned := _TURNED.fullmatch(answer.strip()):
         return f"{turned[2]}={turned[1].strip()}"
     return answer
+
+
+def _more_than_a_unit(answer: str) -> bool:
+    """Whether math-verify would take for a unit what has another number in it, or words that change the number."""
+    *before, last = [*_FONT_GROUP.finditer(answer)] or [None]
+    if last is None or last.end() != len(answer):
+        return False
+    first = next((group for group in before if group[1].strip() not in ("", "and", "or")), last)
+    return bool(_CHANGING.search(last[1]) or _FACTOR.search(answer, first.end(), last.start()))
 
 
 def moduli(answer: str) -> str:

@@ -23,8 +23,9 @@ _SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_toke
 _SAMPLE_SECONDS = 300
 _LEAST_GIB = 8  # memory that a machine should have for models that state none
 _GROUPS = Path("/proc/self/cgroup")  # this process's control groups: NUMBER:CONTROLLERS:GROUP, a line each
-_LIMITS = {"": "/sys/fs/cgroup{}/memory.max", "memory": "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"}
+_MEMORY = {"": "/sys/fs/cgroup{}/memory.max", "memory": "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"}
 """A group's limit, by the controllers in its line; version 2 names none."""
+_CPU = {"": "/sys/fs/cgroup{}/cpu.max"}  # microseconds in so many: QUOTA PERIOD
 
 
 class Finding(NamedTuple):
@@ -143,21 +144,21 @@ def home(study: Study, root: Path) -> str:
     return f"Snakemake's cache is in {cache}"
 
 
-def _memory_limits() -> Iterator[int]:
-    """The limits, in bytes, of this process's control group and of the groups that contain it."""
+def _limits(files: Mapping[str, str]) -> Iterator[list[int]]:
+    """The limits of this process's control group and of the groups that contain it, as their files state them."""
     groups = _GROUPS.read_text().splitlines() if _GROUPS.exists() else []
     for line in ("0::/", "0:memory:/", *groups):
         _, controllers, group = line.split(":", 2)
-        for folder in (Path(group), *Path(group).parents) if controllers in _LIMITS else ():
-            file = Path(_LIMITS[controllers].format(folder))
-            if file.exists() and (limit := file.read_text().strip()) != "max":
-                yield int(limit)
+        for folder in (Path(group), *Path(group).parents) if controllers in files else ():
+            file = Path(files[controllers].format(folder))
+            if file.exists() and "max" not in (limit := file.read_text().split()):
+                yield [int(number) for number in limit]
 
 
 def memory(study: Study, root: Path) -> str | Finding:
     """The machine, or the control group of this process, has the memory that the largest job asks for."""
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    gib = min([gib, *(limit / 2**30 for limit in _memory_limits())])
+    gib = min([gib, *(limit / 2**30 for (limit,) in _limits(_MEMORY))])
     stated = [model.hardware.memory_gib for model in study.models.values() if model.hardware]
     if stated and gib < max(stated):
         raise UserError(f"{gib:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
@@ -170,6 +171,10 @@ def cores(study: Study, root: Path) -> str | Finding:
     """There are as many cores as a job has threads."""
     available = len(os.sched_getaffinity(0))
     threads = max(study.training.threads, study.evaluation.threads)
+    granted = min((quota / period for quota, period in _limits(_CPU)), default=available)
+    if granted < available:
+        text = f"{available} core(s), of which the control group grants the time of {granted:.1f}"
+        return Finding(WARNING, f"{text}: --cores {max(1, int(granted))}, as `all` would start more jobs than that")
     if available < threads:
         keys = "training.threads, evaluation.threads"
         return Finding(WARNING, f"{available} core(s) for jobs of {threads} threads ({keys}): they will be slow")

@@ -130,17 +130,36 @@ def _set_aside(folder: Path, why: str) -> Path:
     return aside
 
 
-def train_from(trainer: Any, checkpoints: Checkpoints | None) -> None:
+def train_from(trainer: Any, checkpoints: Checkpoints | None, stop_after: int | None = None) -> None:
     """Train a `SelectiveGRPOTrainer` from the last checkpoint, or from the base model if there is none.
 
-    ``checkpoints`` is None on all ranks but the first.
+    ``checkpoints`` is None on all ranks but the first. A checkpoint that is not before ``stop_after`` is a UserError.
     """
     (resumed,) = broadcast_object_list([None if checkpoints is None else checkpoints.resume()])
+    if stop_after is not None:
+        if resumed is not None and _step(resumed) >= stop_after:
+            raise UserError(
+                f"--stop-after: {stop_after} is not allowed; allowed: more than {_step(resumed)}, as an earlier "
+                f"attempt came so far ({resumed}), or another folder for the output"
+            )
+        trainer.add_callback(StopAfter(stop_after))
     if resumed is not None:
         trainer.training_log.read(resumed)
     trainer.add_callback(Checkpointing(checkpoints, trainer.training_log, trainer.accelerator))
     trainer.training_log.start()
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
+
+
+class StopAfter(TrainerCallback):
+    """Ends a training after some optimiser steps; their schedule, order and log are those of the full training."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        """Called by transformers after each optimiser step."""
+        control.should_training_stop = control.should_training_stop or state.global_step >= self._steps
+        return control
 
 
 class Checkpointing(TrainerCallback):

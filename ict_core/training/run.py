@@ -107,8 +107,6 @@ def train_run(
         with GradingPool(workers=run.training.threads, **grading) as pool:  # the trainer waits while they work
             with loading():
                 trainer, log = build_trainer(replace(run, problems=short, held_out=held_out), pool, scratch)
-            if stop_after is not None:
-                trainer.add_callback(StopAfter(stop_after))
             inputs = {
                 "base_sha256": hash_weights(run.base) if first else "",
                 "problems_sha256": problems_sha256,
@@ -116,7 +114,7 @@ def train_run(
                 "ranks": trainer.accelerator.num_processes,
             }
             checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
-            train_from(trainer, checkpoints if first else None)
+            train_from(trainer, checkpoints if first else None, stop_after)
         save_weights(trainer, run.model.dtype, trained_model(partial))
         if not first:
             return
@@ -246,18 +244,6 @@ class ShownProgress(TrainerCallback):
         if self._progress is not None and self._shown in logs:
             mean = logs[self._shown]  # None where no answer could be graded
             self._progress.update(state.global_step, **{self._shown: float("nan") if mean is None else mean})
-
-
-class StopAfter(TrainerCallback):
-    """Ends a training after some optimiser steps; their schedule, order and log are those of the full training."""
-
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        """Called by transformers after each optimiser step."""
-        control.should_training_stop = control.should_training_stop or state.global_step >= self._steps
-        return control
 
 
 def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:

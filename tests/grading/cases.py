@@ -6,6 +6,8 @@ misses, which must not become right.
 
 CASES = {
     "boxed options": [
+        ("choice", "C", r"\boxed{C—mitochondria}", "correct", "a long dash without spaces"),
+        ("choice", "C", r"\boxed{C-terminal}", "no_answer", "a hyphen sets no letter off"),
         ("choice", "B", r"\boxed{\textbf{(B) } 10^{-4}\text{ eV}}", "correct", "the letter stands before what it says"),
         ("choice", "B", r"so \boxed{B. Mitochondria}", "correct", "a letter, a full stop, the option"),
         ("choice", "B", r"\boxed{B) Paris}", "correct", "a letter and a parenthesis"),
@@ -165,6 +167,13 @@ CASES = {
         ("number", "5", "The answer is 5 dozen.", "wrong", "a word that changes the value"),
         ("number", "5", "#### 5 dozen", "wrong", "a word that changes the value"),
         ("latex", "5", r"\boxed{5 \text{ dozen}}", "wrong", "a word that changes the value"),
+        ("latex", "4", r"\boxed{4 \text{ or more}}", "wrong", "a bound"),
+        ("latex", "4", r"\boxed{4 \text{ more apples}}", "correct", "how many more is asked"),
+        ("integer", "4", r"\boxed{4 \text{ at most}}", "wrong", "a bound"),
+        ("number", "2", r"\boxed{2 \text{ and a half}}", "wrong", "words that change the value"),
+        ("number", "3", r"\boxed{3 \text{ hours } 30 \text{ minutes}}", "wrong", "a second quantity"),
+        ("latex", "12", r"\boxed{12\text{ cm} \times 3 \text{ cm}}", "wrong", "a second quantity"),
+        ("latex", "9.8", r"\boxed{9.8\text{ m}^2\text{/s}}", "correct", "a unit in two parts, with a power"),
         ("number", "20", "#### 1 Find the cost\nIt costs 5. In total 20.", "correct", "a heading with a number"),
         ("number", "20", "#### 20\n#### 1 Check the total\nIt fits.", "correct", "a heading with a number"),
         ("number", "1", "#### 1 Find the cost\nIt costs 5. In total 20.", "wrong", "a heading with a number"),
@@ -287,6 +296,9 @@ CASES = {
         ("latex", "5", r"The answer is 5. \boxed{6}", "wrong", "a box outweighs prose"),
     ],
     "declared without a box": [
+        ("number", "3", "So the answer is 3!", "correct", "an exclamation, no factorial"),
+        ("integer", "5", "The answer is 5!", "correct", "an exclamation, no factorial"),
+        ("integer", "120", r"\boxed{5!}", "correct", "a factorial"),
         ("latex", "5", "The answer is $5$, not $6$.", "correct", "another one is turned down"),
         ("number", "30", "So the answer is 30 (not 36, since 6 broke).", "correct", "in parentheses what it is not"),
         ("math", "480", r"It works out to be \fbox{480}.", "correct", "a box of another name"),

@@ -151,8 +151,22 @@ def test_the_smallest_limit_of_nested_control_groups_counts(smoke, monkeypatch, 
         (root / group / name).write_text(f"{limit}\n")
     (tmp_path / "cgroup").write_text(f"3:cpu,cpuacct:/other\n2:{controllers}:/user/job/unlimited\n")
     monkeypatch.setattr(machine_checks, "_GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(machine_checks, "_LIMITS", {controllers: f"{root}{{}}/{name}"})
+    monkeypatch.setattr(machine_checks, "_MEMORY", {controllers: f"{root}{{}}/{name}"})
     assert finding_of("memory", smoke).text.startswith("5.0 GiB")
+
+
+def test_a_control_group_may_grant_less_time_than_there_are_cores(smoke, monkeypatch, tmp_path):
+    (tmp_path / "job").mkdir()
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    (tmp_path / "cgroup").write_text("0::/job\n")
+    monkeypatch.setattr(machine_checks, "_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(machine_checks, "_CPU", {"": f"{tmp_path}{{}}/cpu.max"})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))
+    assert finding_of("cores", smoke).level == OK
+    for quota, cores in ((400_000, None), (250_000, "--cores 2"), (50_000, "--cores 1")):
+        (tmp_path / "job/cpu.max").write_text(f"{quota} 100000\n")
+        found = finding_of("cores", smoke)
+        assert found.level == OK if cores is None else (found.level == WARNING and cores in found.text)
 
 
 def test_a_gated_set_wants_a_token_and_never_shows_it(paper, monkeypatch):

@@ -15,6 +15,7 @@ from transformers.trainer_utils import rotate_checkpoints
 from ict_core.config.methods import Training
 from ict_core.config.selectors import TopScore
 from ict_core.config.study_file import LearningCurve
+from ict_core.errors import UserError
 from ict_core.models.read import read_tokenizer
 from ict_core.problems.mini.problems import training_problems
 from ict_core.process import numerics
@@ -63,6 +64,8 @@ def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp
     assert run(out, kill_at=5, checkpoint_every=2) is None
     assert sorted(path.name for path in checkpoints.iterdir()) == ["checkpoint-2", "checkpoint-4"]
     assert not list(checkpoints.rglob("*.bin"))  # a pickle of transformers' arguments
+    with pytest.raises(UserError, match="--stop-after: 4 .*allowed: more than 4"):
+        run(out, stop_after=4, checkpoint_every=2)
     optimizer = checkpoints / "checkpoint-4" / "optimizer.pt"
     data = bytearray(optimizer.read_bytes())
     data[len(data) // 2] ^= 1

@@ -25,8 +25,9 @@ from ict_core.problems.mini.problems import training_problems
 from ict_core.seeding import derive_seed
 from ict_core.store.layout import METHODS
 from ict_core.training.fast.sampling import sample_lean
+from ict_core.training.resume import StopAfter
 from ict_core.training.rewards import verifier_reward
-from ict_core.training.run import StopAfter, TrainingRun, build_trainer, grpo_config
+from ict_core.training.run import TrainingRun, build_trainer, grpo_config
 from ict_core.training.token_log import TrainingLog
 from ict_core.training.trainer import SelectiveGRPOTrainer
 

@@ -117,7 +117,7 @@ def word(rng: np.random.Generator) -> Problem:
 
 
 def symbolic(rng: np.random.Generator) -> Problem:
-    """An expression or an equation in one or two steps (mirrors MATH)."""
+    """An expression or an equation in two steps (mirrors MATH)."""
     if rng.random() < 0.5:
         steps = _chain(rng, 2, "+-")
         return Problem(f"{steps[0].expression}{steps[1].operation}{steps[1].right}", steps)
