@@ -1,5 +1,5 @@
 # Makes tables, figures and pages from stored files, without training. The default is the stored run of the miniature
-# (`make figures`); `--config stored=FOLDER results=FOLDER` takes another.
+# (`make figures`); `--config stored=FOLDER results=FOLDER` takes another, by itself into `results/rebuilt/<its name>`.
 report: "report/workflow.rst"
 
 
@@ -11,8 +11,10 @@ try:
 except UserError as error:
     raise WorkflowError(str(error)) from None
 
+if unknown := config.keys() - {"stored", "results"}:
+    raise WorkflowError(f"--config={min(unknown)}: allowed: stored and results")
 STORED = config.get("stored", "results/reference/mini")
-RESULTS = config.get("results", "results/rebuilt/mini")
+RESULTS = config.get("results", f"results/rebuilt/{Path(STORED).name}")
 try:
     config |= read_manifest(StudyFiles(Path(STORED)).settings)
 except UserError as error:

@@ -218,7 +218,7 @@ def work_folder(folder: Path, call: str) -> Iterator[Path]:
         try:
             yield work
         except UserError:
-            if not (work / _CHECKPOINT).exists():  # nothing was fetched or sampled, so there is nothing to continue
+            if not any(work.glob(f"{_CHECKPOINT}*")):  # not even a part was fetched: there is nothing to continue
                 shutil.rmtree(work)
                 with suppress(OSError):  # the folder had something in it before
                     folder.rmdir()

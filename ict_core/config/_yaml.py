@@ -1,6 +1,7 @@
 """Reads YAML 1.2 files: `010` is ten and `1:30` is text. PyYAML follows YAML 1.1, where they are eight and ninety."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator
 from itertools import takewhile
@@ -57,7 +58,10 @@ def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
         raise _refused(event, "a tag, an anchor or an alias", "plain values")
     if isinstance(event, yaml.ScalarEvent):
         kinds = [value for pattern, value in _SCALARS if not event.style and re.fullmatch(pattern, event.value)]
-        return kinds[0](event.value) if kinds else event.value
+        value = kinds[0](event.value) if kinds else event.value
+        if value in (math.inf, -math.inf):
+            raise _refused(event, f"{event.value}: too large", "at most 1.8e308")
+        return value
     if isinstance(event, yaml.SequenceStartEvent):
         return [_node(item, events, depth + 1) for item in inner]
     mapping: dict[str, Any] = {}

@@ -140,6 +140,11 @@ def _sources(study: "Study") -> dict[str, Any]:
     return {"sources": sources} if controlled - {None, "ours"} else {}
 
 
+def _token_study(study: "Study") -> dict[str, Any]:
+    keys = study.token_study.model_dump(mode="json", exclude={"trained"})  # which `readings` alone reads
+    return {"rules": _rules(study), **keys, "seed": study.data.seed}
+
+
 _OF_CELL: dict[str, Callable[["Study", Cell], dict[str, Any]]] = {
     "base": _base,
     "supervised_start": _supervised_start,
@@ -154,6 +159,6 @@ _OF_STUDY: dict[str, Callable[["Study"], dict[str, Any]]] = {
     "grade": lambda study: study.grading.dump(),
     "shadow": lambda study: {"rules": _rules(study), "baseline": study.baselines[0]},
     "read_tokens": _read_tokens,
-    "token_study": lambda study: {"rules": _rules(study), **study.token_study.dump(), "seed": study.data.seed},
+    "token_study": _token_study,
     "evidence": _evidence,
 }

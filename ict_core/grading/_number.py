@@ -7,8 +7,9 @@ The rule for ``number``, in this order:
 1. The last line ``#### N`` or the last box counts, whichever begins later. A line counts only if the text after the
    four signs, up to a parenthesis, is a number decorated as in rule 2; others are headings, and so is "1 Find the
    cost". Without both, what the text declares counts ("the answer is 18") if it is a number or a formula, or if it
-   begins with a decorated number before a parenthesis, a colon, a comma or "out of"; a "!" at its end is none. Otherwise its last number counts,
-   but "x = 5 or x = 6" as a whole. An empty box, or a text without digits, is ``no_answer``.
+   begins with a decorated number before a parenthesis, a colon, a comma or "out of"; a "!" at its end does not count.
+   Otherwise its last number counts, but "x = 5 or x = 6" as a whole. An empty box, or a text without digits, is
+   ``no_answer``.
 2. Decoration does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``,
    ``1\,234``), ``\text{}`` and the like, a unit of a few words, a percent or degree sign, a full stop at the end. Equal
    decimals are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ict_core.process.failures import FULL, explain
@@ -34,7 +35,11 @@ def cause(log: Path) -> str:
 
 def log_times(logs: Path) -> dict[Path, int]:
     """When each log was last written, in the file system's nanoseconds."""
-    return {log: log.stat().st_mtime_ns for log in sorted(logs.rglob("*.log"))}
+    times = {}
+    for log in sorted(logs.rglob("*.log")):
+        with suppress(FileNotFoundError):  # a running Snakemake removes a log before its job
+            times[log] = log.stat().st_mtime_ns
+    return times
 
 
 def failures(logs: Path, before: Mapping[Path, int]) -> list[str]:

@@ -208,7 +208,12 @@ class _Server:
         sys.stdout.flush()
         sys.stderr.flush()
         read_end, write_end = os.pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:  # no process or no memory is left: the client starts its job by itself
+            for descriptor in (read_end, write_end, client.detach(), *descriptors):
+                os.close(descriptor)
+            return
         if pid == 0:
             os.close(write_end)
             if not os.read(read_end, 1):  # the server died before its client had the job's id

@@ -1,4 +1,4 @@
-"""An untrained model's answers with their tokens, for reading; the evaluation's are reused if there are any."""
+"""A model's answers with their tokens, for reading; the evaluation's are reused if there are any."""
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model
@@ -6,7 +6,7 @@ from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_mode
 
 @command("rollouts")
 def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache: Given, out: Given) -> None:
-    """Sample and grade an untrained model's answers, with their tokens."""
+    """Sample and grade a model's answers, with their tokens."""
     loaded = study_of_model(study, model)
     from ict_core.evaluation.answers import answers
     from ict_core.grading.grade import grade_completions

@@ -198,7 +198,8 @@ def hub(study: Study, root: Path) -> str:
     """The hub can be reached if something is still to be fetched."""
     results = root / study_folder(study.name)
     models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
-    missing = [name for name in models if not StudyFiles(results).base_model(name).exists()]
+    files = StudyFiles(results)
+    missing = [name for name in models if not (files.base_model(name).exists() or files.fetched_model(name).exists())]
     sets = [*study.benchmarks.values(), *study.train_sets.values()]
     if any(entry.kind == "published" for entry in sets) and not study.data.mirror and not has_problems(results):
         missing.append("the problems")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
-from ict_core.store.layout import BASE_VARIANT, MANIFEST, CellFiles, StudyFiles, cell_folder, seed_of
+from ict_core.store.layout import BASE_VARIANT, MANIFEST, CellFiles, StudyFiles, seed_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def place_of(folder: Path) -> Place:
     """The place of ``results/STUDY/MODEL/VARIANT/seed-N`` or ``results/STUDY/MODEL/base`` (the first base model)."""
     path = folder.resolve()
     if path.name == BASE_VARIANT:
-        path = path.parents[1] / cell_folder(path.parent.name, BASE_VARIANT, 0)
+        numbers = [number for base in path.glob("seed-*") if (number := seed_of(base)) is not None]
+        path /= f"seed-{min(numbers, default=0)}"
     seed = seed_of(path)
     if seed is None or len(path.parts) < 5:
         raise UserError(f"{folder}: no cell; allowed: results/STUDY/MODEL/VARIANT/seed-N or results/STUDY/MODEL/base")

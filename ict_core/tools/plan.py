@@ -54,7 +54,7 @@ def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
         (rule,) = re.findall(r"^\w+ (\w+):", block)
         model = re.search(r"^    wildcards: (?:.*, )?model=([^,\n]+)", block, re.MULTILINE)
         threads = re.search(r"^    threads: (\d+)$", block, re.MULTILINE)
-        rule = re.sub(r"^figure_\w+", "figures", rule)
+        rule = re.sub(r"^figure_\w+", "figures", re.sub(r"^fetch_model\w*", "fetch", rule))
         jobs[Kind(rule, model[1] if model else "", int(threads[1]) if threads else 1)] += 1
     return jobs
 

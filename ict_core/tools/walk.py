@@ -10,10 +10,11 @@ from ict_core.config.study_file import Cell
 from ict_core.config.tuning import at_rate
 from ict_core.errors import UserError
 from ict_core.evidence.collect import check_chain, score_grades
+from ict_core.evidence.outcomes import LocalOutcome, StoredOutcome
 from ict_core.evidence.tuning import best_rate, last_reward, mean_rewards, tried_in
 from ict_core.store import records
 from ict_core.store.files import hash_weights
-from ict_core.store.layout import BASE_VARIANT, StudyFiles, TrainFiles, base_number
+from ict_core.store.layout import BASE_VARIANT, StudyFiles, base_number, cells_folder
 from ict_core.store.manifests import check_files, read_manifest
 from ict_core.tools.place import Place
 
@@ -107,8 +108,9 @@ def _tuning(place: Place, config: Mapping[str, Any]) -> Iterator[Link]:
     yield _same("train: the learning rate is the chosen one", f"{config['training']['learning_rate']:g}", chosen)
     for tried, seed in tried_in(choice):
         cell = Cell(place.cell.model, at_rate(variant, tried), seed)
-        train = TrainFiles(study.cell(cell.folder).train)
-        reward = last_reward(records.read_frame(train.log, records.LOG, train.folder))
+        stored = StoredOutcome(place.results.parents[1] / cells_folder(place.results.name) / cell.folder)
+        outcome = stored if stored.files.manifest.exists() else LocalOutcome(study, cell)
+        reward = last_reward(outcome.frame("log"))
         if reward != choice["rewards"][f"{tried:g}"][str(seed)]:
             yield Link(f"tune: the reward of {cell.folder} is that of its log", False)
     again = best_rate(mean_rewards(choice["rewards"]), choice["config"]["recipe"])

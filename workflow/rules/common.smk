@@ -15,6 +15,7 @@ from ict_core.config.study import trials
 from ict_core.config.study_file import Cell
 from ict_core.errors import Damaged, UserError
 from ict_core.evidence.cells import counted
+from ict_core.evidence.tuning import tried_in
 from ict_core.figures.registry import figures_of, reads
 from ict_core.jobs import launch as job
 from ict_core.jobs.causes import failures, log_times
@@ -36,6 +37,7 @@ from ict_core.store.layout import (
     BASE_VARIANT,
     COMPLETIONS_CACHE,
     FIGURE_KINDS,
+    FRAMES,
     LEARNING_CURVE,
     TABLE_KINDS,
     TOKEN_FRAMES,
@@ -251,6 +253,15 @@ def round_before(wildcards):
 
 def before_option(wildcards, input):
     return ["--before", *input.before] if input.before else []
+
+
+def tried_for(arm):
+    """The trainings by which a variant's rate was chosen; none if it is not chosen yet, or its file is damaged."""
+    try:
+        choice = read_manifest(FILES.chosen_rate(*arm))
+    except UserError:
+        return []
+    return trials(*arm, tried_in(choice))
 
 
 def tried(wildcards):

@@ -209,6 +209,7 @@ rule report:
         tables=TABLE_FILES,
         figures=FIGURE_FILES,
         paper=SHOWN.paper_files,
+        calibrated=own("ict_core/statistics/calibration.csv"),
     output:
         SHOWN.report,
         SHOWN.answer,

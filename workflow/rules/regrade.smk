@@ -54,7 +54,12 @@ rule regrade:
         out=folder_of_output(),
         stored=["--stored"] if IS_WHOLE else [],
         config=lambda w: settings("evidence"),
-        state=lambda w: state_of(FILES.cell(cell.folder).grades for cell in REGRADED),
+        state=lambda w: state_of(
+            [
+                *(FILES.cell(cell.folder).grades for cell in REGRADED),
+                *map(FILES.frame, FRAMES),
+            ]
+        ),
         code=fingerprint("stages.regrade"),
     shell:
         "ict regrade --study {params.study:q} --results {params.results:q} --out {params.out:q}"

@@ -105,7 +105,10 @@ rule rates:
         study=STUDY_FILE,
         results=folder_of_output(above=1),
         cells=cells_folder(STUDY.name),
-        config=lambda w: settings("tune"),
+        config=lambda w: [
+            settings("tune"),
+            *(json.dumps(STUDY.tuned_config(*arm)) for arm in STUDY.tuned_arms()),
+        ],
         code=fingerprint("stages.rates"),
     shell:
         "ict rates --study {params.study:q} --results {params.results:q} --cells {params.cells:q} &> {log:q}"
