@@ -201,7 +201,7 @@ def replications() -> str:
         grpo = pd.read_csv(tables / "main.csv").query(f"{compared} and variant == 'grpo'").iloc[0]
         against = pd.read_csv(tables / "contrasts.csv").query(f"{compared} and baseline == 'grpo'")
         against = against.drop_duplicates("variant").set_index("variant")[["difference", "low", "high"]]
-        failed = [name for name in ("gain", "ceiling", "kept", "replica") if gates.loc[name, "outcome"] != "passed"]
+        failed = gates.index[gates["outcome"] == "failed"]
         rows.append([
             f"`{study}`", f"{grpo['seeds']}",
             percent_interval(*grpo[["gain", "gain_low", "gain_high"]], signed=True),

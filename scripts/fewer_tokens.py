@@ -7,7 +7,7 @@ The ledger's claims about tokens of controls are then not tested. A token file o
 import sys
 from pathlib import Path
 
-from ict_core.evidence.bench import controls_of
+from ict_core.evidence.bench import bench_controls
 from ict_core.evidence.stored import Stored
 from ict_core.store import records
 
@@ -20,7 +20,7 @@ def main(folder: Path) -> None:
         return
     stored = Stored(folder)
     tokens = stored.frame("tokens")
-    kept = tokens[~tokens["variant"].isin(controls_of(stored.settings.arms))]
+    kept = tokens[~tokens["variant"].isin(bench_controls(stored.settings))]
     if len(kept) < len(tokens):
         records.write_frame(kept.reset_index(drop=True), folder / "tokens.parquet", records.STUDY_TOKENS)
 

@@ -33,6 +33,8 @@ class DifferenceTest(Section):
     def faults(self) -> Iterator[Fault]:
         if (len(self.against) > 1) != (self.combine is not None):
             yield refused("combine", self.combine, "mean or strongest for several baselines, and for them only")
+        if self.every_model and self.direction == "equal":
+            yield refused("direction", self.direction, "higher or lower, if every model must show it")
 
 
 class Largest(Section):
@@ -122,16 +124,17 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     return load_section(path, ClaimsFile).claims
 
 
-def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], str]:
-    """(variant, baseline, metric) of every difference on the average that the ledger declares -> its claim's family.
+def declared_pairs(claims: Sequence[Claim]) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """(variant, baseline, metric) of every difference on the average that the ledger declares -> its claims' families.
 
-    If several claims name it, a claim about this difference alone goes before one about a mean that contains it.
+    A claim about this difference alone goes before one about a mean that contains it.
     """
-    pairs: dict[tuple[str, str, str], str] = {}
+    pairs: dict[tuple[str, str, str], tuple[str, ...]] = {}
     tests = [(claim.test, claim.family) for claim in claims if isinstance(claim.test, DifferenceTest)]
     for test, family in sorted(tests, key=lambda pair: len(pair[0].against) > 1):
         if test.minus_metric is None and test.benchmarks is None:
             for baseline in test.against:
                 if baseline != BASE:
-                    pairs.setdefault((test.ours, baseline, test.metric), family)
+                    pair = (test.ours, baseline, test.metric)
+                    pairs[pair] = tuple(dict.fromkeys([*pairs.get(pair, ()), family]))
     return pairs

@@ -72,10 +72,10 @@ def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.floa
         return _weakest(test, strata, margin)
     value = stratified_t(strata) if isinstance(test, Measure) else stratified_t(strata).of_difference()
     if isinstance(test, Measure) and test.within is not None:
-        result = _in_range(value, strata, test.within, margin)
-        return replace(result, effect=min(abs(result.estimate - limit) for limit in test.within))
+        effect = min(abs(float(value.mean) - limit) for limit in test.within)
+        return _outcome(value, strata, *within(value, *test.within), EQUIVALENT, effect)
     if test.direction == "equal":
-        return _in_range(value, strata, (-margin, margin), margin)
+        return _outcome(value, strata, *within(value, -margin, margin), EQUIVALENT, margin)
     result = _against_zero(value, strata, PREDICTED[str(test.direction)], margin)
     if isinstance(test, DifferenceTest):
         return replace(result, p_equivalence=_equivalence(value, margin))
@@ -86,11 +86,6 @@ def _outcome(value: Estimate, strata: Samples, p: float, finding: str, predicted
     seeds = min(map(len, strata))
     mean, low, high, sd = (float(x) for x in (value.mean, value.low, value.high, value.se * math.sqrt(seeds)))
     return Outcome(mean, low, high, p, finding, predicted, math.nan, sd, effect, seeds, len(strata))
-
-
-def _in_range(value: Estimate, strata: Samples, limits: tuple[float, float], effect: float) -> Outcome:
-    p, finding = within(value, *limits)
-    return _outcome(value, strata, p, finding, EQUIVALENT, effect)
 
 
 def _against_zero(value: Estimate, strata: Samples, predicted: str, effect: float) -> Outcome:
@@ -176,8 +171,8 @@ def _in_family(tests: Sequence[tuple[Claim, float, Outcome]]) -> tuple[dict[str,
     The second result is, for each claim without `after`, the claim that counts for its test, mostly itself.
     """
     initial = [(claim, p, result) for claim, p, result in tests if claim.after is None]
-    # a test that was not made is equal to no other
-    keys = [claim.id if math.isnan(p) else repr(result) for claim, p, result in initial]
+    # a test that was not made, or found no difference in any run, is equal to no other
+    keys = [claim.id if math.isnan(p) or not result.sd > 0 else repr(result) for claim, p, result in initial]
     adjusted = holm_of_distinct([p for _, p, _ in initial], keys)
     p_by_id = {claim.id: p for (claim, _, _), p in zip(initial, adjusted.tolist(), strict=True)}
     first: dict[str, str] = {}

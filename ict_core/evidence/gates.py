@@ -55,12 +55,13 @@ class _Plan(NamedTuple):
 
 
 def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Finding]:
-    """Every gate in every model that ran its arms; one row if no model did.
+    """Every gate in every model that the study trained; one row if no model ran its arms.
 
     `runs` is a frame of `statistics.schemas.RUNS`; `margin` is the study's, a share.
     """
     plans = [*_of_learning(validity, runs), *_of_comparing(validity, runs, margin)]
-    return [gate for plan in plans for gate in _decided(plan, set(runs["variant"]))]
+    ran = {str(model): set(rows["variant"]) for model, rows in runs.groupby("model", sort=False)}
+    return [gate for plan in plans for gate in _decided(plan, ran)]
 
 
 def failed(found: Sequence[Finding]) -> dict[str, str]:
@@ -79,7 +80,7 @@ def without_verdicts(validity: pd.DataFrame) -> str:
     return f"Verdicts on rules do not count on {models}: not testable here." if models else ""
 
 
-def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
+def _decided(plan: _Plan, ran: Mapping[str, set[str]]) -> Iterator[Finding]:
     label, arms = plan.of, ", ".join(plan.arms)
     for model, values in plan.values.items():
         value, p, enough = plan.decide(values.to_numpy(np.float64))
@@ -87,12 +88,11 @@ def _decided(plan: _Plan, ran: set[str]) -> Iterator[Finding]:
         because = "" if enough else _reason(plan, values.to_numpy(np.float64), low)
         outcome = PASSED if enough else FAILED
         yield Finding(plan.gate, model, label, arms, mean, low, high, p, len(values), plan.asked, outcome, because)
-    if not plan.values:
-        missing = [arm for arm in plan.arms if arm not in ran]
-        because = (
-            f"without {', '.join(missing)}" if missing else f"no model ran {' and '.join(plan.arms)} with one seed"
-        )
-        yield Finding(plan.gate, "", label, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
+    others = {model: ran[model] for model in ran if model not in plan.values}
+    for model, variants in (others if plan.values else {"": set().union(*ran.values())}).items():
+        missing = [arm for arm in plan.arms if arm not in variants]
+        because = f"without {', '.join(missing)}" if missing else f"{' and '.join(plan.arms)} have no seed in common"
+        yield Finding(plan.gate, model, label, arms, asked=plan.asked, outcome=NOT_MEASURED, because=because)
 
 
 def _reason(plan: _Plan, values: Floats, low: float) -> str:

@@ -191,14 +191,25 @@ def rule_means(shadow: pd.DataFrame, baseline: str) -> pd.DataFrame:
     return over_seeds(values, ["model", "rollouts", "rule", "quantity"])
 
 
+def kept_weight(rows: pd.DataFrame) -> pd.Series:
+    """The sum of a rule's weights in each row of `records.SHADOW`; of a mask it is the number of kept tokens.
+
+    `kept_share` is the effective share, which differs for a rule that weighs tokens. There the known forks give the
+    sum, as recall and precision have it for their divisors; where none is kept it stays the effective number.
+    """
+    effective, of_forks = rows["kept_share"] * rows["tokens"], rows["fork_recall"] * rows["forks"]
+    by_forks = (of_forks / rows["fork_precision"]).fillna(effective)
+    return effective.where(np.isclose(by_forks, effective, rtol=1e-4), by_forks)  # the frame has float32's digits
+
+
 def pooled(rows: pd.DataFrame) -> dict[str, float]:
     """Recall and precision over the tokens of several steps together, and their values by chance.
 
     `rows`, of `records.SHADOW`, are those of one rule in one run whose forks are known.
     """
     tokens, forks = rows["tokens"].sum(), rows["forks"].sum()
-    kept = (rows["kept_share"] * rows["tokens"]).sum()
     hits = (rows["fork_recall"] * rows["forks"]).sum()  # a step without forks has NaN
+    kept = kept_weight(rows).sum()
     return {
         "recall": hits / forks if forks else math.nan,
         "kept": kept / tokens,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ict_core.config.tuning import Trial, Tuning
@@ -121,8 +122,9 @@ def remarks(tuning: pd.DataFrame) -> dict[tuple[str, str], str]:
         chosen = rows.loc[rows["chosen"], "rate"].iloc[0]
         words = [{tried.columns.min(): LOWEST, tried.columns.max(): HIGHEST}.get(chosen)]
         if BASE_RATE in rewards:
-            gain = tried.sub(rewards[BASE_RATE], axis="index")
-            if not (gain.mean(skipna=False) > gain.sem(skipna=False).fillna(0)).any():
+            own = rows[rows["rate"] != BASE_RATE]  # a rate's seeds are those that it was tried on
+            gains = (own["reward"] - own["seed"].map(rewards[BASE_RATE])).groupby(own["rate"])
+            if not any(gain.mean(skipna=False) > np.nan_to_num(gain.sem()) for _, gain in gains):
                 words.append(NO_GAIN)
         texts[str(arm[0]), str(arm[1])] = "; ".join(filter(None, words))
     return texts

@@ -21,7 +21,7 @@ FIGURE = FigureDeclaration(
         "is varied and its value in brackets; a line the value in its place. Thick bars are 95 % t intervals over "
         "paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs on new "
         "problems), every small dot is a pair of runs with one seed. The word at the right is the verdict on the "
-        "variant after the correction for all tests."
+        "variant after the correction in its family."
     ),
     inputs=("contrasts", "runs"),
     settings=("margin", "arms"),

@@ -23,7 +23,7 @@ FIGURE = FigureDeclaration(
         "Each method minus each baseline on the average over the benchmarks, in percent points. Thick bars are 95 % t "
         "intervals over paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs "
         "on new problems), every small dot is one pair of runs with the same seed. Filled markers are the comparisons "
-        "declared in the ledger of claims; the word at the right is the verdict after the correction for all tests."
+        "declared in the ledger of claims; the word at the right is the verdict after the correction in its family."
     ),
     inputs=("contrasts", "runs"),
     settings=("margin",),

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import LineStyleType
 
+from ict_core.evidence.measures import kept_weight
 from ict_core.figures.panels import COLUMN_WIDTH, LEGEND_LINE, TEXT_WIDTH, label, present, sentence, style, titles
 from ict_core.figures.registry import FigureDeclaration
 
@@ -31,7 +32,10 @@ FIGURE = FigureDeclaration(
 ACROSS = 6  # rules in one row of the figure
 PANEL_HEIGHT = 0.85  # inches
 CHANCE = "#8C8C8C"
-QUANTITIES = {"fork_recall": "kept_share", "fork_precision": "forks_share"}  # upper, lower panel -> value by chance
+QUANTITIES = {
+    "fork_recall": "kept_weight_share",
+    "fork_precision": "forks_share",
+}  # upper, lower panel -> value by chance
 MODEL_LINES: tuple[LineStyleType, ...] = ("-", (0.0, (4.0, 1.5)), (0.0, (1.2, 1.2)), (0.0, (5.0, 1.5, 1.2, 1.5)))
 
 
@@ -52,7 +56,9 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
         return sentence("No decision points are known in these problems.")
     if not steps["forks"].any():  # such as from a model that writes nothing like the mini world's solutions
         return sentence("These responses have none of the known decision points.")
-    steps = steps.assign(forks_share=steps["forks"] / steps["tokens"])
+    steps = steps.assign(
+        forks_share=steps["forks"] / steps["tokens"], kept_weight_share=kept_weight(steps) / steps["tokens"]
+    )
     models = titles(steps, [baselines[0]])
     across = min(ACROSS, len(rules))
     lines = math.ceil(len(rules) / across)

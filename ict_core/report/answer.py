@@ -102,7 +102,11 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
         for row, value in zip(gates, values, strict=True)
         if row["outcome"] == FAILED
     ]
-    missing = [f"{row['gate']} ({row['because']})" for row in gates if row["outcome"] == NOT_MEASURED]
+    missing = [
+        f"{row['gate']}{' on ' * bool(row['model'])}{row['model']} ({row['because']})"
+        for row in gates
+        if row["outcome"] == NOT_MEASURED
+    ]
     if faults:
         text = f"**This study cannot tell, because** {'; '.join(faults)}. Its comparisons of rules are {NOT_TESTABLE}."
     elif missing:

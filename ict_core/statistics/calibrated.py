@@ -23,12 +23,13 @@ def stored() -> pd.DataFrame:
 
 
 def nearest(problems: Sequence[int], seeds: int) -> pd.DataFrame:
-    """The plain case's rows for averages, at the largest size and number of seeds that do not exceed a study's.
+    """The plain case's rows, at the largest size and number of seeds that do not exceed a study's.
 
-    A study's size is the number of problems of all its benchmarks together; `problems` has that of each, two or more.
+    A study's size is the number of problems of all its benchmarks together; `problems` has that of each. For several
+    benchmarks the rows are those for averages, for one those for one.
     There are no rows if the study is smaller than every calibrated one.
     """
     frame = stored()
-    frame = frame[(frame["case"] == PLAIN) & (frame["benchmarks"] > 1)]
+    frame = frame[(frame["case"] == PLAIN) & ((frame["benchmarks"] > 1) == (len(problems) > 1))]
     frame = frame[(frame["problems"] <= sum(problems)) & (frame["seeds"] <= seeds)]
     return frame[(frame["problems"] == frame["problems"].max()) & (frame["seeds"] == frame["seeds"].max())]

@@ -18,10 +18,10 @@ from ict_core.statistics.schemas import AVERAGE, BASE, CONTRASTS, DECLARED, EXPL
 
 @dataclass(frozen=True)
 class Comparisons:
-    """What a study compares, and how strictly. A pair is left out for a model that did not run both of its variants."""
+    """What a study compares, and how strictly. A pair is left out for a model that ran no seed of both variants."""
 
     baselines: Sequence[str]  # the variants to test against, in order
-    declared: Mapping[tuple[str, str, str], str]  # the ledger's (variant, baseline, metric) -> its question
+    declared: Mapping[tuple[str, str, str], Sequence[str]]  # the ledger's (variant, baseline, metric) -> its questions
     varied: Sequence[tuple[str, str]]  # (variant, the one that it varies); exploratory unless already a pair
     margin: float  # of equivalence, a share above 0; also the difference that `seeds_needed` assumes
     power: float  # for `detectable` and `seeds_needed`
@@ -59,6 +59,8 @@ def _runs(
     """A row for each contrast, before any correction; the next steps need its `runs`, `se` and `identical`."""
     metrics = dict.fromkeys([*METRICS, *(metric for _, _, metric in comparisons.declared)])
     pairs = [(model, *pair) for model, variants in variants_by_model.items() for pair in comparisons.pairs(variants)]
+    seeds = {arm: set(values.seeds) for of_metric in arms.values() for arm, values in of_metric.items()}
+    pairs = [(m, ours, theirs) for m, ours, theirs in pairs if seeds[m, ours] & seeds[m, theirs]]
     rows = []
     for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
         variant_arm, baseline_arm = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
@@ -75,8 +77,9 @@ def _runs(
                     "baseline": baseline,
                     "benchmark": benchmark,
                     "metric": metric,
-                    "family": undeclared if declared is None else DECLARED,
-                    "question": declared or "",
+                    "family": DECLARED if declared else undeclared,
+                    "question": declared[0] if declared else "",
+                    "questions": declared or (),
                     "seeds": runs.size,
                     "difference": float(by_seeds.mean),
                     "low": float(by_seeds.low),
@@ -114,12 +117,15 @@ def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
 
 
 def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
-    """The p of all contrasts, shape (rows,), corrected within each family, and within each question if declared."""
+    """The p of all contrasts, shape (rows,), corrected in each family, of the declared ones in their first question."""
     adjusted = np.full(len(frame), np.nan)
-    tests = [(model, runs.tobytes()) for model, runs in zip(frame["model"], frame["runs"], strict=True)]
-    for rows in frame.groupby(["family", "question"]).indices.values():
-        if frame["family"].iloc[rows[0]] == DECLARED:
-            adjusted[rows] = deciding.holm_of_distinct(p[rows], [tests[row] for row in rows])
+    same = zip(frame.index, frame["model"], frame["runs"], frame["identical"], strict=True)
+    tests = [row if identical else (model, runs.tobytes()) for row, model, runs, identical in same]
+    for (family, question), rows in frame.groupby(["family", "question"]).indices.items():
+        if family == DECLARED:
+            asked = np.flatnonzero([question in questions for questions in frame["questions"]])
+            corrected = pd.Series(deciding.holm_of_distinct(p[asked], [tests[row] for row in asked]), asked)
+            adjusted[rows] = corrected[rows]
         else:
             adjusted[rows] = deciding.benjamini_hochberg(p[rows])
     return adjusted
@@ -131,7 +137,8 @@ def contrast_frame(
     """A frame of `CONTRASTS`: every pair on every benchmark and on their average.
 
     The declared family has the declared metrics of the declared pairs on the average. Holm's procedure corrects those
-    of one question over all models, and counts contrasts of the same runs once (two arms may be equal to the bit). All
+    of one question over all models, and counts contrasts of the same runs once (two arms may be equal to the bit), but
+    not two without any difference. Of several questions that declare a contrast the first is shown. All
     other rows of the average are one exploratory family, and those of single benchmarks another. Benjamini and
     Hochberg's procedure corrects each of the two. `deciding.py` says which test decides. The verdict is the first that
     applies: "better" or "worse" (corrected p below `ALPHA`); "equivalent" (p of two one-sided t-tests within +-margin,
@@ -142,7 +149,7 @@ def contrast_frame(
     `arms` has the arms of each metric. The metrics are those of METRICS and the declared ones that it contains.
 
     Raises:
-        UserError: a margin or power out of range, or two arms without a common seed (named).
+        UserError: a margin or power out of range.
     """
     margin, power = comparisons.margin, comparisons.power
     if margin <= 0:

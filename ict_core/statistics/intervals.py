@@ -135,11 +135,12 @@ def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
     return Estimate(*(np.asarray(x) for x in (ratio, se, runs - 1.0, (b - half) / a, (b + half) / a)))
 
 
-def mean_of_means(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
+def over_problems(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
     """The mean of the means of independent strata, shape (..., n) each; all have the same weight, whatever their n.
 
-    The squared standard error is the sum of the M strata's s^2 / n over M^2, with Satterthwaite's degrees of freedom.
-    There is no interval if a stratum has one value, or no stratum has any spread.
+    With benchmarks for strata and one run's values of problems it is for this run on new problems. The squared standard
+    error is the sum of the M strata's s^2 / n over M^2, with Satterthwaite's degrees of freedom. There is no interval
+    if a stratum has one value, or no stratum has any spread.
     """
     mean = np.mean([stratum.mean(axis=-1) for stratum in strata], axis=0)
     sizes = np.array([stratum.shape[-1] for stratum in strata]).reshape(-1, *[1] * mean.ndim)
@@ -152,7 +153,7 @@ def mean_of_means(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
 
 
 def stratified_t(differences: Sequence[Floats], level: float = LEVEL) -> Estimate:
-    """:func:`mean_of_means` over independently run models, from the paired differences of each, shape (seeds,).
+    """:func:`over_problems` over independently run models, from the paired differences of each, shape (seeds,).
 
     A UserError if a value is not finite. A ValueError if there is no stratum, or one without values.
     """
@@ -161,7 +162,7 @@ def stratified_t(differences: Sequence[Floats], level: float = LEVEL) -> Estimat
         raise ValueError(f"a mean over strata needs a list of values in each stratum, not {[s.shape for s in strata]}")
     if not all(np.isfinite(s).all() for s in strata):
         raise UserError("a mean over strata needs finite values; a run has another")
-    return mean_of_means(strata, level)
+    return over_problems(strata, level)
 
 
 EQUAL = 1e-9  # variances whose ratio is closer to 1 than this differ by rounding alone
@@ -240,15 +241,6 @@ def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Esti
 def two_way_level(blocks: Sequence[Floats]) -> Estimate:
     """:func:`two_way` for a level: shares, with limits within 0 and 1 and the degrees of freedom for levels."""
     return two_way(blocks, LEVEL_DF).of_share()
-
-
-def over_problems(blocks: Sequence[Floats]) -> Estimate:
-    """The mean over benchmarks of one run's means over problems (`mean_of_means`): for this run on new problems.
-
-    The blocks have shape (..., problems of the benchmark), finite. There is no interval with a benchmark of one
-    problem, or without any spread.
-    """
-    return mean_of_means(blocks)
 
 
 def over_clusters(blocks: Sequence[Floats], clusters: Sequence[NDArray[np.object_]], across: bool = False) -> Estimate:

@@ -48,7 +48,7 @@ def _count(prompts: pd.Series) -> str:
 def _lifts(token_texts: pd.DataFrame, kind: str) -> pd.DataFrame:
     """The rows of one kind, with the limits of the lift beside those of the share."""
     rows = token_texts[token_texts["kind"] == kind].drop(columns="kind")
-    overall = rows["share"] / rows["lift"]
+    overall = (rows["share"] / rows["lift"]).groupby([rows["model"], rows["rule"]]).transform("median")  # 0 / 0 is none
     return rows.assign(lift_low=rows["low"] / overall, lift_high=rows["high"] / overall)
 
 
@@ -63,7 +63,7 @@ def token_classes_table(token_texts: pd.DataFrame, rules: Sequence[str]) -> Tabl
 
     texts = numbers.assign(text=by_row(numbers, ["lift", "lift_low", "lift_high"], text))
     readable = wide(texts, ["model", "rule"], "class", classes)
-    total = rows[rows["rule"] == rows["rule"].iloc[0]].set_index("class")["tokens"] if len(rows) else pd.Series()
+    total = rows[rows["rule"].eq(rows["rule"].iloc[0])].groupby("class")["tokens"].sum() if len(rows) else pd.Series()
     shares = ", ".join(f"{name} {percent(total[name] / total.sum())}" for name in classes) if len(rows) else NONE
     caption = (
         "Lift: the share of a class of tokens that a rule keeps over the share that it keeps of all; 1 is chance. In "

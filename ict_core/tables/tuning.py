@@ -20,8 +20,8 @@ TABLE = TableDeclaration(
 
 
 def _mean(rewards: pd.Series, seeds: int) -> str:
-    """A mean reward, with its number of seeds if that is below `seeds`, the number of all."""
-    return number(float(rewards.mean()), 3) + (f" ({len(rewards)})" if len(rewards) < seeds else "")
+    """A mean reward, none if a training has none, with its number of seeds if that is below `seeds`, that of all."""
+    return number(float(rewards.mean(skipna=False)), 3) + (f" ({len(rewards)})" if len(rewards) < seeds else "")
 
 
 def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
