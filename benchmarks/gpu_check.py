@@ -55,8 +55,7 @@ def devices(dry: bool) -> Iterator[Figure]:
     from ict_core.config.load import load_study
     from ict_core.selection.base import distinct_rules
     from ict_core.store.token_scores import GROUP_SCORES, UNSAMPLED_SCORES
-    from ict_core.tokens.head import Head
-    from ict_core.tokens.streaming import token_statistics
+    from ict_core.tokens.streaming import Head, token_statistics
 
     device = "cpu" if dry else "cuda"
     rows, length, width, vocabulary = (16, 6, 32, 352) if dry else (64, 48, 896, 151_936)

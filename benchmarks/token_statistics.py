@@ -33,7 +33,7 @@ from torch import Tensor
 from ict_core.selection.base import top_fraction
 from ict_core.tokens import streaming
 from ict_core.tokens.distributions import jensen_shannon, renyi2_entropy, shannon_entropy
-from ict_core.tokens.head import Head
+from ict_core.tokens.streaming import Head
 
 GROUP, ROLLOUTS = 8, 64
 SIZES = {"896 x 151,936": (896, 151_936, 8), "96 x 512": (96, 512, 80)}  # width and vocabulary of a head, positions

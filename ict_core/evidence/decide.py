@@ -171,8 +171,9 @@ def _in_family(tests: Sequence[tuple[Claim, float, Outcome]]) -> tuple[dict[str,
     The second result is, for each claim without `after`, the claim that counts for its test, mostly itself.
     """
     initial = [(claim, p, result) for claim, p, result in tests if claim.after is None]
-    # a test that was not made, or found no difference in any run, is equal to no other
-    keys = [claim.id if math.isnan(p) or not result.sd > 0 else repr(result) for claim, p, result in initial]
+    # a test that was not made, or of runs without any difference, is equal to no other
+    without = [math.isnan(p) or (result.estimate == 0 and result.p == 1) for _, p, result in initial]
+    keys = [claim.id if alone else repr(result) for (claim, _, result), alone in zip(initial, without, strict=True)]
     adjusted = holm_of_distinct([p for _, p, _ in initial], keys)
     p_by_id = {claim.id: p for (claim, _, _), p in zip(initial, adjusted.tolist(), strict=True)}
     first: dict[str, str] = {}

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ict_core.config.tuning import Trial, Tuning
@@ -124,7 +123,7 @@ def remarks(tuning: pd.DataFrame) -> dict[tuple[str, str], str]:
         if BASE_RATE in rewards:
             own = rows[rows["rate"] != BASE_RATE]  # a rate's seeds are those that it was tried on
             gains = (own["reward"] - own["seed"].map(rewards[BASE_RATE])).groupby(own["rate"])
-            if not any(gain.mean(skipna=False) > np.nan_to_num(gain.sem()) for _, gain in gains):
+            if not (gains.mean(skipna=False) > gains.sem().fillna(0)).any():
                 words.append(NO_GAIN)
         texts[str(arm[0]), str(arm[1])] = "; ".join(filter(None, words))
     return texts

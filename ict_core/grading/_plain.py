@@ -106,9 +106,10 @@ def as_latex(answer: str) -> str:
 
 def _more_than_a_unit(answer: str) -> bool:
     """Whether math-verify would take for a unit what has another number in it, or words that change the number."""
-    *before, last = [*_FONT_GROUP.finditer(answer)] or [None]
-    if last is None or last.end() != len(answer):
+    groups = [*_FONT_GROUP.finditer(answer)]
+    if not groups or groups[-1].end() != len(answer):
         return False
+    *before, last = groups
     first = next((group for group in before if group[1].strip() not in ("", "and", "or")), last)
     return bool(_CHANGING.search(last[1]) or _FACTOR.search(answer, first.end(), last.start()))
 

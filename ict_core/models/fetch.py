@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx
 from huggingface_hub import HfApi, snapshot_download
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig
+from transformers import PreTrainedConfig
 
 from ict_core.config.inputs import HubModel, LocalModel, PackageModel
 from ict_core.errors import UserError, one_line
 from ict_core.models._package import unpack
-from ict_core.models.read import INDEX, check_weights
+from ict_core.models.read import INDEX, check_weights, read_config, read_tokenizer
 from ict_core.process.failures import DISK_ERRORS
 from ict_core.store.files import hash_weights, remove, settle
 from ict_core.store.layout import MANIFEST
@@ -133,14 +133,13 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
             f"{file}: the checkpoint has no {WEIGHTS}; weights in another format (.bin, .pt) are not loaded, as they "
             "may run code: convert them, or name a model that has safetensors"
         )
+    if not any((folder / name).exists() for name in _TOKENIZERS):
+        raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
     try:
         check_weights(folder)
+        config, tokenizer = read_config(folder), read_tokenizer(folder)
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
-    try:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:  # the libraries raise many kinds of errors for a damaged file
-        raise UserError(f"{file}: config.json of the checkpoint cannot be read: {one_line(error)}") from None
     sizes, tied = checkpoint_sizes(config), "tie_word_embeddings"
     pairs = [(f"architecture.{key}", getattr(model.architecture, key), _SIZES[key], sizes[key]) for key in _SIZES]
     pairs.append(("tied_embeddings", model.tied_embeddings, tied, getattr(config.get_text_config(), tied, None)))
@@ -151,12 +150,6 @@ def check_checkpoint(model: Fetched, file: str, folder: Path) -> PreTrainedConfi
     ]
     if faults:
         raise UserError("\n".join([*faults, "correct the file if this is the model that is meant, else name another"]))
-    if not any((folder / name).exists() for name in _TOKENIZERS):
-        raise UserError(f"{file}: the checkpoint has no tokenizer (tokenizer.json, tokenizer.model or vocab.json)")
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-    except Exception as error:
-        raise UserError(f"{file}: the checkpoint's tokenizer cannot be read: {type(error).__name__}: {error}") from None
     if tokenizer.eos_token_id not in model.stop_ids:
         raise UserError(
             f"{file}: stop_ids: {list(model.stop_ids)}, but the checkpoint's tokenizer ends a text with "

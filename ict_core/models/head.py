@@ -5,7 +5,7 @@ from typing import Any
 from torch.distributed.tensor import DTensor
 
 from ict_core.errors import UserError
-from ict_core.tokens.head import Head
+from ict_core.tokens.streaming import Head
 
 _MULTIPLIERS = ("logit_scale", "output_multiplier", "lm_head_multiplier")  # as TRL's fused head reads them
 _MULTIPLIES = ("hyperclovax",)  # families whose `logits_scaling` multiplies; in others it divides

@@ -4,7 +4,8 @@ torch takes square roots from MKL. MKL's code for all vendors starts from RSQRTP
 differ by vendor, and one in six of the resulting roots is not the nearest number. So the standard deviations of
 rewards, by which advantages are divided, differed between an Intel and an AMD processor (docs/log.md). numpy takes the
 processor's own roots, which are exact, as IEEE 754 requires. MKL's logarithms to base 2 and 10, and its float64
-logarithms, start likewise from RCPPS; no stored result is made from them.
+logarithms, start likewise from RCPPS. Of these the float64 ones are used, by `steer` and by sampling with
+transformers: their last bits may differ too, and so, rarely, a rounded weight.
 
 MKL's common branch also lacks fused multiply-add; numpy's OpenBLAS takes half its time for a matrix product. OpenBLAS
 is held to its Haswell kernels, which Intel's and AMD's processors share. The block sizes are constants of these

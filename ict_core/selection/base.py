@@ -135,8 +135,8 @@ class Rule:
         return weights if self.control is None else controlled(weights, batch, self.control, generator)
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:
-        """The values by which the rule ranks tokens, (B, T), preferred tokens highest; None if it ranks none (GRPO,
-        STAPO) or if its weights go to other tokens (a permuted control)."""
+        """The values by which the rule ranks tokens, (B, T), preferred tokens highest; None unless it ranks by one
+        stored statistic, or if its weights go to other tokens (a permuted control)."""
         name = self.traits.ranks_by or self.parameters.get("score")
         if name is None or (self.control or "").startswith("permuted"):
             return None

@@ -26,8 +26,7 @@ from ict_core.shadow.rollouts import STEP, Rollouts, read_groups, token_rows
 from ict_core.shadow.score import rebuilt, rule_seed, score_step
 from ict_core.store import records
 from ict_core.store.token_scores import UNSAMPLED_SCORES
-from ict_core.tokens.head import Head
-from ict_core.tokens.streaming import TokenStatistics
+from ict_core.tokens.streaming import Head, TokenStatistics
 from ict_core.training.rewards import verifier_reward
 
 _PROBABILITIES_AT_ONCE = 2**24  # 64 MiB in float32

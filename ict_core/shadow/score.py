@@ -68,7 +68,7 @@ def score_step(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[pd
 
     For a rule whose scope is the batch, the sampled groups are the batch, padded to their longest response. So it keeps
     other tokens than in a training, whose batch has more groups. Rules whose scope is a sequence or a group keep
-    exactly what they would keep there. ``rows`` are of `records.TOKENS`, the seed is the cell's.
+    exactly what they would keep there if they draw nothing. ``rows`` are of `records.TOKENS`, the seed is the cell's.
     """
     rows = rows.sort_values(ORDER, kind="stable")
     step, names = int(rows["step"].iloc[0]), [rule.name for rule in rules]

@@ -59,11 +59,11 @@ def _runs(
     """A row for each contrast, before any correction; the next steps need its `runs`, `se` and `identical`."""
     metrics = dict.fromkeys([*METRICS, *(metric for _, _, metric in comparisons.declared)])
     pairs = [(model, *pair) for model, variants in variants_by_model.items() for pair in comparisons.pairs(variants)]
-    seeds = {arm: set(values.seeds) for of_metric in arms.values() for arm, values in of_metric.items()}
-    pairs = [(m, ours, theirs) for m, ours, theirs in pairs if seeds[m, ours] & seeds[m, theirs]]
     rows = []
     for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
         variant_arm, baseline_arm = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
+        if not variant_arm.seeds:
+            continue
         gap = difference(variant_arm, baseline_arm)
         for benchmark in gap.benchmarks:
             runs = gap.runs(benchmark)
@@ -121,13 +121,13 @@ def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
     adjusted = np.full(len(frame), np.nan)
     same = zip(frame.index, frame["model"], frame["runs"], frame["identical"], strict=True)
     tests = [row if identical else (model, runs.tobytes()) for row, model, runs, identical in same]
-    for (family, question), rows in frame.groupby(["family", "question"]).indices.items():
-        if family == DECLARED:
+    for question, rows in frame.groupby("question").indices.items():
+        if question:
             asked = np.flatnonzero([question in questions for questions in frame["questions"]])
             corrected = pd.Series(deciding.holm_of_distinct(p[asked], [tests[row] for row in asked]), asked)
             adjusted[rows] = corrected[rows]
-        else:
-            adjusted[rows] = deciding.benjamini_hochberg(p[rows])
+    for rows in frame[frame["family"] != DECLARED].groupby("family").groups.values():
+        adjusted[rows] = deciding.benjamini_hochberg(p[rows])
     return adjusted
 
 

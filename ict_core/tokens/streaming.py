@@ -7,6 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,7 +21,6 @@ from ict_core.tokens.distributions import (
     position_mean,
     whole_group_mean,
 )
-from ict_core.tokens.head import Head
 
 _WIDTH = {"cpu": 1024}  # vocabulary entries per tile; its logits stay in the cache, and wider tiles are slower
 _WIDE = 65536  # on a GPU, where every operation has a fixed cost
@@ -38,6 +38,24 @@ _AT_POSITION: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 PAPER = "js"
 """u, the score of ICT: the Jensen-Shannon divergence from the mean of the live rollouts at the position."""
+
+
+class Head(NamedTuple):
+    """The LM head of a causal model: logits = cap(scale * states @ weight.T).
+
+    cap(z) is softcap * tanh(z / softcap), or z without a softcap; the states are the final hidden ones.
+    """
+
+    weight: Tensor  # (V, D)
+    scale: float = 1.0
+    softcap: float | None = None
+
+    def logits(self, states: Tensor) -> Tensor:
+        """(n, D) -> (n, V)."""
+        z = states @ self.weight.T
+        if self.scale != 1.0:
+            z = z * self.scale
+        return z if self.softcap is None else self.softcap * torch.tanh(z / self.softcap)
 
 
 @dataclass(frozen=True)

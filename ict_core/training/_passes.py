@@ -1,16 +1,18 @@
 """The passes through the model that a training step needs, padded as in TRL; cheaper ones are in `fast`."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 from torch import Tensor
 
 from ict_core.config.methods import rows_of_groups
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training.ranks import rounds
+from ict_core.training.objective import highest_covariance
+from ict_core.training.ranks import own_rows, rounds, whole_batch
 
 Batch = dict[str, Any]
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
@@ -115,3 +117,33 @@ def plain(accelerator: Any, model: Any) -> Any:
     """The causal model without the wrappers for ranks and adapters."""
     unwrapped = accelerator.unwrap_model(model)
     return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's
+
+
+@dataclass
+class Covered:
+    """The tokens of a rollout batch with the largest covariance of ln p and A, over all ranks (verl #7829, #7830)."""
+
+    accelerator: Accelerator
+    passes: DensePasses
+    share: float  # of the response tokens, at least one
+    pad_id: int
+
+    def rollouts(self, batch: Batch) -> None:
+        """Store this rank's part of a rollout batch, and number its rows."""
+        batch["row"] = torch.arange(len(batch["advantages"]), device=batch["advantages"].device)
+        self._own, self._update = dict(batch), -1
+
+    def chosen(self, rows: Tensor, update: int) -> Tensor:
+        """The chosen tokens of n rows, (n, T) bool; chosen again before each update, by the policy at that time.
+
+        Before the first update that is the policy that sampled. Later updates take a pass without a gradient.
+        """
+        if update != self._update:
+            batch = self._own
+            logps = self.passes.all_log_probs(self.passes.trainer.model, batch) if update else batch["logprob"]
+            logps = self.accelerator.gather(self.accelerator.pad_across_processes(logps, 1))
+            gathered = whole_batch(self.accelerator, batch, self.pad_id)
+            advantages, tokens = gathered["advantages"].unsqueeze(1), gathered["completion_mask"].bool()
+            bound = highest_covariance(logps, advantages, tokens, self.share)
+            self._bound, self._update = own_rows(self.accelerator, bound, batch["completion_mask"]), update
+        return self._bound[rows]

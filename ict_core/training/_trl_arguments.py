@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import Tensor
 from trl import GRPOConfig
 
@@ -57,7 +58,11 @@ def correction_of(args: GRPOConfig, rollouts: Rollouts | None) -> Correction | N
         return None
     names = ("mode", "clip_min", "clip_max")
     values = {name: getattr(args, f"vllm_importance_sampling_{name}") for name in names}
-    return Correction.model_validate({name: value for name, value in values.items() if value is not None})
+    try:
+        return Correction.model_validate({name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        ((key,), text) = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        raise UserError(f"GRPOConfig: vllm_importance_sampling_{key}: {values[str(key)]} ({text})") from None
 
 
 def bonus_coefficient(trainer: Any) -> float:
@@ -71,7 +76,7 @@ def follow_entropy(trainer: Any, entropies: Sequence[Tensor]) -> None:
     args = trainer.args
     if trainer.use_adaptive_entropy:
         total, count = gathered_sums(trainer.accelerator, [torch.cat(list(entropies))])[0].tolist()
-        trainer._last_world_entropy = total / count
-        change = args.entropy_coef_delta if total / count <= args.entropy_target else -args.entropy_coef_delta
+        trainer._last_world_entropy = mean = total / max(count, 1.0)  # as TRL has it for a step without tokens
+        change = args.entropy_coef_delta if mean <= args.entropy_target else -args.entropy_coef_delta
         coefficient = trainer.entropy_coef + change
         trainer.entropy_coef = min(max(coefficient, args.entropy_coef_min), args.entropy_coef_max)

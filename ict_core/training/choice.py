@@ -158,6 +158,8 @@ def _read(named: str | Path) -> Method:
         "group_size": "GRPOConfig's num_generations",
         "random_reward": "a reward function",
         "entropy_bonus": "GRPOConfig's entropy_coef",
+        "batch": "GRPOConfig's batch size and max_steps",
+        "replica": "another seed",
     }
     for key, place in alternatives.items():
         if getattr(method, key, None) is not None:

@@ -20,7 +20,7 @@ from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 
 from ict_core.errors import UserError
 from ict_core.process.machine import core_packages, machine_of, this_hardware, this_platform, this_process
@@ -56,11 +56,13 @@ class _Foreign(UserError):
 class Checkpoints:
     """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
 
-    ``origin`` is as :func:`origin` returns it; ``started`` is `time.perf_counter()` when this attempt began.
+    ``origin`` is as :func:`origin` returns it; ``started`` is `time.perf_counter()` when this attempt began. The newest
+    ``kept`` are kept.
     """
 
-    def __init__(self, folder: Path, origin: Mapping[str, Any], started: float) -> None:
+    def __init__(self, folder: Path, origin: Mapping[str, Any], started: float, kept: int = 2) -> None:
         self.folder = folder
+        self._kept = kept
         self._origin = json.loads(json.dumps(origin))  # as it is read back from a file
         self.started = started  # moved back by the time that earlier attempts took for the steps kept
         self.resumed_at: list[int] = []  # the steps at which this attempt and earlier ones resumed
@@ -92,7 +94,7 @@ class Checkpoints:
             self.folder.rmdir()
 
     def seal(self, folder: Path) -> None:
-        """Write the manifest of a checkpoint whose other files are complete."""
+        """Write the manifest of a checkpoint whose other files are complete; only then the oldest may go."""
         content = {
             "origin": self._origin,
             "files": file_hashes(folder),
@@ -101,6 +103,7 @@ class Checkpoints:
             "machines": self.machines,
         }
         write_manifest(folder / MANIFEST, content)
+        rotate_checkpoints(str(self.folder), self._kept)
 
     def _read(self, folder: Path) -> dict[str, Any]:
         """The manifest of a checkpoint; raises a UserError if the checkpoint cannot be resumed."""

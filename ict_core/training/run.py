@@ -113,7 +113,9 @@ def train_run(
                 **held_out_sha256,
                 "ranks": trainer.accelerator.num_processes,
             }
-            checkpoints = Checkpoints(scratch, origin(run.method.selector, resolved, inputs), started)
+            checkpoints = Checkpoints(
+                scratch, origin(run.method.selector, resolved, inputs), started, run.training.checkpoints_kept
+            )
             train_from(trainer, checkpoints if first else None, stop_after)
         save_weights(trainer, run.model.dtype, trained_model(partial))
         if not first:
@@ -142,12 +144,12 @@ def train_run(
 def _short(base: Path, problems: pd.DataFrame, training: Training) -> pd.DataFrame:
     """The problems whose prompts have at most ``max_prompt_tokens``; a UserError if too few for a step."""
     limit, minimum = training.max_prompt_tokens, training.prompts_per_step
+    if len(problems) < minimum:
+        raise UserError(f"{len(problems)} training problems are too few; allowed: at least {minimum}, those of a step")
     if limit is None:
         return problems
     ids = read_tokenizer(base)(problems["prompt"].tolist())["input_ids"]
     short = problems[[len(prompt) <= limit for prompt in ids]]
-    if len(ids) < minimum:
-        raise UserError(f"{len(ids)} training problems are too few; allowed: at least {minimum}, those of a step")
     if len(short) < minimum:
         allowed = f"at least {sorted(map(len, ids))[minimum - 1]}, so that {minimum} prompts are left for a step"
         raise UserError(f"max_prompt_tokens: {limit} is not allowed; allowed: {allowed}")
@@ -301,7 +303,6 @@ def grpo_config(
         logging_steps=1,
         save_strategy="no" if training.checkpoint_every is None else "steps",
         save_steps=training.checkpoint_every or 1,
-        save_total_limit=training.checkpoints_kept,
         disable_tqdm=True,
         dataloader_pin_memory=False,
         remove_unused_columns=False,

@@ -41,9 +41,8 @@ from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
 from ict_core.store.token_scores import GROUP_SCORES
-from ict_core.training._covered import Covered
 from ict_core.training._kept_rollouts import NUMBER
-from ict_core.training._passes import Batch, DensePasses
+from ict_core.training._passes import Batch, Covered, DensePasses
 from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
 from ict_core.training.choice import Choice
 from ict_core.training.objective import k3, normaliser, reward_advantages, selected_loss, surrogate

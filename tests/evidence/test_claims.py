@@ -40,8 +40,8 @@ def test_the_projects_ledger_holds_what_the_paper_claims_and_the_referee_asks():
 
 def test_declared_pairs_are_the_plain_differences_of_the_average():
     pairs = declared_pairs(read_claims(LEDGER))
-    assert pairs["ict-10", "grpo", "pass@4"] == "baselines"  # the headline has it as a part of a mean
-    assert pairs["ict-10", "random-10", "pass@4"] == "score"
+    assert pairs["ict-10", "grpo", "pass@4"] == ("baselines", "headline")  # which has it as a part of a mean
+    assert pairs["ict-10", "random-10", "pass@4"][0] == "score"
     assert not any("base" in pair for pair in pairs)
 
 
@@ -124,7 +124,7 @@ def test_every_rule_has_a_claim_over_the_baseline_and_one_over_each_control_in_t
         ("rules-over-their-controls", "ict-10", "random-10"),
     ]
     assert {(claim.test.metric, claim.test.direction) for claim in own} == {("pass@4", "higher")}
-    assert declared_pairs(claims)["ict-10", "grpo", "pass@4"] == "rules-over-the-baseline"
+    assert declared_pairs(claims)["ict-10", "grpo", "pass@4"][0] == "rules-over-the-baseline"
 
 
 @pytest.mark.parametrize("name", ["rules", "rules-controls", "rules-two-updates"])

@@ -157,6 +157,12 @@ def test_claims_of_the_same_runs_count_once():
     assert {c.alpha for c in corrections.values()} == {0.025}
 
 
+def test_two_claims_without_any_difference_are_two_tests():
+    none = result(1.0, 0.0)
+    found = corrected([(claim("a"), result(0.02)), (claim("b"), none), (claim("c"), none)])
+    assert found["a"].p == pytest.approx(0.06) and [c.same for c in found.values()] == [None] * 3
+
+
 @BOTH
 def test_tests_that_could_not_be_made_are_each_one_of_the_family(correct):
     found = correct((claim("a"), result(0.02)), (claim("b"), result(math.nan)), (claim("c"), result(math.nan)))

@@ -35,7 +35,7 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and cl
     "ict_core.evidence.gates": {"FAILED", "KEPT", "without_verdicts"},  # of a frame, in words
     "ict_core.evidence.validity": {"DETECTABLE", "RATE"},
     "ict_core.evidence.stored": ALL,
-    "ict_core.evidence.measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN"},
+    "ict_core.evidence.measures": {"CHANCE", "OWN", "QUANTITIES", "RULE_QUANTITIES", "WHEN", "kept_weight"},
     "ict_core.evidence.tuning": {"BASE_RATE", "remarks"},  # what is said of a rate, in words
     "ict_core.theory.bound": ALL,
     "ict_core.theory.single_logit": {"DRAWS", "LEAST", "RANDOM", "RATIOS", "SIZES", "turning_shift"},

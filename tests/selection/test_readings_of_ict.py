@@ -14,8 +14,7 @@ from ict_core.config.method_files import load_method
 from ict_core.selection.base import Rule, TokenBatch
 from ict_core.selection.registry import SELECTORS
 from ict_core.store.layout import METHODS
-from ict_core.tokens.head import Head
-from ict_core.tokens.streaming import TokenStatistics, token_statistics
+from ict_core.tokens.streaming import Head, TokenStatistics, token_statistics
 from ict_core.training.choice import Choice
 
 READINGS = ("mean-all", "mean-uniform", "padded", "ties", "literal")

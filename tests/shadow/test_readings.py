@@ -62,8 +62,7 @@ def test_two_sure_rollouts_that_differ_by_hand():
 
 
 def test_the_paper_s_score_is_that_of_the_trainings():
-    from ict_core.tokens.head import Head
-    from ict_core.tokens.streaming import token_statistics
+    from ict_core.tokens.streaming import Head, token_statistics
 
     generator = torch.Generator().manual_seed(1)
     logits = 2 * torch.randn(4, 6, 50, generator=generator)

@@ -32,12 +32,12 @@ def study(metrics=("pass@1",), **runs):
 
 def contrasts(arms, baselines=("grpo",), declared=(), varied=(), margin=MARGIN):
     ran = {model: [v for m, v in next(iter(arms.values())) if m == model] for model in ("m", "l")}
-    comparisons = Comparisons(baselines, dict.fromkeys(declared, "question"), varied, margin, POWER)
+    comparisons = Comparisons(baselines, dict.fromkeys(declared, ("question",)), varied, margin, POWER)
     return contrast_frame(arms, {m: v for m, v in ran.items() if v}, comparisons)
 
 
 def pairs(variants, baselines, declared, varied=()):
-    return Comparisons(baselines, dict.fromkeys(declared, "question"), varied, MARGIN, POWER).pairs(variants)
+    return Comparisons(baselines, dict.fromkeys(declared, ("question",)), varied, MARGIN, POWER).pairs(variants)
 
 
 def average(frame, variant="ict"):
@@ -123,10 +123,10 @@ def test_each_question_is_corrected_on_its_own_and_the_same_runs_count_once():
     grpo, ict, random = [0.3, 0.4, 0.2], [0.5, 0.45, 0.4], [0.2, 0.1, 0.15]
     arms = study(grpo=grpo, stapo=grpo, ict=ict, random=random)  # stapo is grpo to the bit
     declared = {
-        ("ict", "grpo", "pass@1"): "baselines",
-        ("ict", "stapo", "pass@1"): "baselines",
-        ("random", "grpo", "pass@1"): "baselines",
-        ("ict", "random", "pass@1"): "score",
+        ("ict", "grpo", "pass@1"): ("baselines",),
+        ("ict", "stapo", "pass@1"): ("baselines", "score"),
+        ("random", "grpo", "pass@1"): ("baselines",),
+        ("ict", "random", "pass@1"): ("score",),
     }
     comparisons = Comparisons(["grpo", "stapo"], declared, [], MARGIN, POWER)
     frame = contrast_frame(arms, {"m": ["grpo", "stapo", "ict", "random"]}, comparisons)
@@ -137,7 +137,9 @@ def test_each_question_is_corrected_on_its_own_and_the_same_runs_count_once():
         by_hand = {first: min(2 * first, 1), second: min(max(2 * first, second), 1)}
         for pair in (("ict", "grpo"), ("ict", "stapo"), ("random", "grpo")):
             assert adjusted[pair] == pytest.approx(by_hand[p[pair]])
-        assert adjusted["ict", "random"] == p["ict", "random"]
+        also = sorted([p["ict", "random"], p["ict", "stapo"]])  # a second question that declares ict - stapo counts it
+        by_hand = {also[0]: min(2 * also[0], 1), also[1]: min(max(2 * also[0], also[1]), 1)}
+        assert adjusted["ict", "random"] == pytest.approx(by_hand[p["ict", "random"]])
     assert rows["question"].tolist() == ["baselines"] * 3 + ["score"]
     assert set(frame.loc[frame["family"] != "declared", "question"]) == {""}
 

@@ -93,7 +93,7 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
             gaps[0] += seeds * spread  # one run far off: the t and the sign-flip then differ much
             arms[f"v{len(arms)}"] = arm(f"v{len(arms)}", 0.5 + gaps)
     of_metric = {"pass@1": {("m", name): values for name, values in arms.items()}}
-    declared = {(name, "grpo", "pass@1"): "question" for name in arms if name != "grpo"}
+    declared = {(name, "grpo", "pass@1"): ("question",) for name in arms if name != "grpo"}
     frame = contrast_frame(of_metric, {"m": list(arms)}, Comparisons(["grpo"], declared, [], MARGIN, 0.8))
     rows = frame[frame["benchmark"] == "average"].set_index("variant")
     for name, row in rows.iterrows():

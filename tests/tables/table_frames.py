@@ -102,7 +102,7 @@ def shadow_row(**values):
 
 def frames(scores, variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, declared=DECLARED):
     """All frames of a study, its statistics computed."""
-    comparisons = Comparisons(list(baselines), dict.fromkeys(declared, "question"), VARIED, 0.02, 0.8)
+    comparisons = Comparisons(list(baselines), dict.fromkeys(declared, ("question",)), VARIED, 0.02, 0.8)
     found = analyse(scores, list(variants), comparisons)
     cells = cells_of(scores)
     study = {"models": list(scores["model"].unique()), "seeds": sorted({*scores["seed"]} - {0})}

@@ -13,8 +13,7 @@ from scipy.special import logsumexp
 from ict_core.store import records
 from ict_core.store.token_scores import GROUP_SCORES, POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES, score_name
 from ict_core.tokens.distributions import DIVERGENCES, renyi2_entropy, shannon_entropy
-from ict_core.tokens.head import Head
-from ict_core.tokens.streaming import TiledSoftmax, states_at_once, token_statistics
+from ict_core.tokens.streaming import Head, TiledSoftmax, states_at_once, token_statistics
 
 VOCABULARY = 2500  # two tiles and a part of one
 SCORES = GROUP_SCORES | UNSAMPLED_SCORES

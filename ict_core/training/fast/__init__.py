@@ -1,4 +1,4 @@
-"""Optimisations of a training step that change results only by rounding: packed passes and lean decoding.
+"""Optimisations of a training step: packed passes differ by rounding, lean decoding draws other samples alike.
 
 ``passes: dense`` in a recipe turns all of them off. The step itself (``training.trainer``) can be read without them.
 """

@@ -144,6 +144,9 @@ def _unknown(config: Any) -> str | None:
         return f"attention {config._attn_implementation}"
     if getattr(config, "attn_logit_softcapping", None) is not None:
         return "attn_logit_softcapping, which sdpa leaves out"
+    rates = {name: rate for name, rate in config.to_dict().items() if name.endswith("_dropout") and rate}
+    if dropped := sorted(rates.keys() - {"classifier_dropout"}):
+        return f"{', '.join(dropped)} above 0, which packed passes leave out"
     return None
 
 
