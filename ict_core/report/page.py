@@ -11,8 +11,9 @@ from markdown_it.token import Token
 
 MARKS = (
     "*Marks.* `a ± b` is a mean and half of its 95 % interval, `a (b–c)` a mean and the interval's limits, `a ± —` a "
-    "mean without an interval, as every run gives the same value. Δ is a difference in points, paired by training "
-    "seed. ↑ is better, ↓ worse, ≈ equivalent: two one-sided tests (TOST) place the difference within the margin. "
+    "mean without an interval, as every run gives the same value or there is one. Δ is a difference in points, paired "
+    "by training seed. ↑ is better, ↓ worse, ≈ equivalent: two one-sided tests (TOST) place the difference within the "
+    "margin. "
     "`not testable here`: a gate of the study's validity failed, so no verdict counts. — stands where nothing is.\n"
 )
 """The meaning of the marks in the tables and the answer."""

@@ -35,6 +35,7 @@ CASES = {
     "unknown training": (MINI, "training: mini", "training: maxi", "training", "'maxi'", "smoke"),
     "reserved name": (MINI, "[grpo, entropy-20, stapo, ict", "[base, grpo, entropy-20, stapo, ict", "grid[0].methods[0]", "'base'"),
     "threshold 120": (ICT, "percent: 10", "percent: 120", "percent", "120"),
+    "beyond all numbers": (MINI, "margin_points: 2.0", "margin_points: 1.0e999", "1.0e999", "line"),
     "threshold is not finite": (ICT, "percent: 10", "percent: .nan", "percent", "nan"),
     "unknown selector": (ICT, "selector: top-score", "selector: top-scores", "selector", "'top-scores'", "stapo"),
     "no selector": (ICT, "selector: top-score\n", "", "selector", "stapo"),

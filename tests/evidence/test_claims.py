@@ -50,6 +50,7 @@ def test_declared_pairs_are_the_plain_differences_of_the_average():
     [
         ("metric: pass@4", "metric: pass@3", ["test.metric: 'pass@3'", "'pass@1', 'pass@4' or 'total'"]),
         ("against: [grpo]", "against: [grpo, stapo]", ["test.combine: null"]),
+        ("direction: higher", "every_model: true, direction: equal", ["test.direction: 'equal'"]),
         ("kind: difference", "kind: diffrence", ["test.kind: 'diffrence'", "largest, measure"]),
         ("    source", "    sauce: x\n    source", ["sauce"]),
         ("    source", "    bound_with: loss\n    source", ["bound_with: 'loss'", "one of gain"]),

@@ -50,6 +50,7 @@ def test_the_last_line_of_a_long_log_and_of_a_progress_bar(tmp_path):
 def test_each_failed_job_of_a_run_is_named_with_its_own_cause(tmp_path):
     """Also those whose logs are older than the run's begin, as the clock was set back."""
     assert log_times(tmp_path / "no folder yet") == {}
+    (tmp_path / "gone.log").symlink_to(tmp_path / "what a running Snakemake has removed")
     (tmp_path / "statistics.log").write_text("error: of an earlier run\n")
     (tmp_path / "tables.log").write_text("error: of an earlier run\n")
     before = log_times(tmp_path)

@@ -14,7 +14,7 @@ from shadow_frames import METHODS, WRITTEN, sample
 
 from ict_core.config.method_files import load_methods
 from ict_core.errors import UserError
-from ict_core.evidence.measures import rule_means
+from ict_core.evidence.measures import kept_weight, pooled, rule_means
 from ict_core.selection.base import distinct_rules
 from ict_core.shadow.score import composition, overlap, rebuilt, rule_seed, score_step, score_study
 from ict_core.stages import shadow_study
@@ -138,6 +138,15 @@ def test_composition_by_hand():
     assert nothing[["fork_precision", "position", "probability"]].isna().all()
     assert whole[SHARES].tolist() == pytest.approx([1, 1, 1, 1])
     assert whole["position"] == pytest.approx((0 + 0.5 + 1 + 0) / 4) and whole["high_h1_share"] == 0.5
+
+
+def test_the_kept_weight_of_a_rule_that_weighs_is_the_sum_of_its_weights():
+    frame = rows(rollout=0, position=range(4), fork=[1.0, 0.0, 1.0, 0.0])
+    weights = np.array([[2.0, 0.0, 0.5, 1.0], [1.0, 0.0, 0.0, 1.0], [0.0, 2.0, 0.0, 1.0]])
+    found = composition(frame, weights).assign(tokens=4)
+    assert kept_weight(found).tolist() == pytest.approx([3.5, 2.0, 9 / 5])  # without a kept fork the effective number
+    weighed = pooled(found.iloc[:1])
+    assert weighed == pytest.approx({"recall": 1.25, "kept": 3.5 / 4, "precision": 2.5 / 3.5, "forks": 0.5})
 
 
 def test_where_there_is_nothing_to_share_there_is_no_share():

@@ -8,4 +8,5 @@ def test_the_nearest_rows_are_at_or_below_a_studys_size():
     for problems, seeds, size, at in (([200, 50], 3, "mini average", 3), ([5000, 300], 12, "seven benchmarks", 10)):
         rows = nearest(problems, seeds)
         assert set(rows["size"]) == {size} and set(rows["seeds"]) == {at} and set(rows["case"]) == {"plain"}
+    assert set(nearest([1319], 3)["size"]) == {"1,319 problems"}  # one benchmark
     assert nearest([100, 100], 3).empty and nearest([200, 50], 2).empty

@@ -13,6 +13,7 @@ from ict_core.tables.forks import forks_table
 from ict_core.tables.shadow import shadow_table
 from ict_core.tables.single_logit import single_logit_table
 from ict_core.tables.statements import statements_table
+from ict_core.tables.token_study import token_classes_table, token_texts_table
 from ict_core.tables.update import update_table
 from ict_core.theory.update import agreement
 
@@ -160,3 +161,24 @@ def test_first_last_and_all_forks_of_the_shared_rollouts_and_of_each_methods_own
     assert table.readable[["rollouts", "rule"]].to_numpy().tolist() == pairs
     none = forks_table(fork_means(shadow.assign(forks=NAN), tokens.assign(fork=NAN), "grpo"), settings)
     assert none.readable.empty and none.caption.startswith("No decision points")
+
+
+def texts(kind, *rows):
+    """Rows of `records.TOKEN_TEXTS` of a rule that keeps a tenth of all tokens."""
+    shares = [
+        (model, "ict-10", kind, text, tokens, 5, share, low, high) for model, text, tokens, share, low, high in rows
+    ]
+    columns = ["model", "rule", "kind", "text", "tokens", "prompts", "share", "low", "high"]
+    frame = pd.DataFrame(shares, columns=columns)
+    return frame.assign(lift=frame["share"] / 0.1)
+
+
+def test_a_word_that_a_rule_never_keeps_is_below_chance():
+    words = [("m", "box", 162, 0.0, 0.0, 0.03), ("m", "so", 90, 0.3, 0.2, 0.4), ("m", "the", 50, 0.1, 0.05, 0.2)]
+    row = token_texts_table(texts("token", *words), ["ict-10"]).readable.iloc[0]
+    assert row["above / below chance"] == "1 / 1" and row["drops most"].startswith("`box` 0.0 (0.0–0.3)")
+
+
+def test_classes_of_two_models_have_shares_of_all_their_tokens():
+    rows = [(model, name, tokens, 0.1, 0.05, 0.2) for model in "ab" for name, tokens in (("number", 30), ("sign", 10))]
+    assert "number 75" in token_classes_table(texts("class", *rows), ["ict-10"]).caption

@@ -43,6 +43,16 @@ def test_a_mean_over_fewer_seeds_says_so():
     assert table.caption != tuning_table(TUNED, SETTINGS).caption
 
 
+def test_a_rate_at_which_a_training_has_no_reward_has_no_mean():
+    diverged = TUNED.assign(reward=TUNED["reward"].mask(TUNED.index == 9))
+    assert tuning_table(diverged, SETTINGS).readable.values.tolist()[0][4] == "—"
+
+
+def test_a_rate_tried_on_one_seed_may_gain():
+    gains = TUNED.assign(reward=TUNED["reward"] + 0.2 * (TUNED.index == 6)).drop(index=7)
+    assert "gains" not in tuning_table(gains, SETTINGS).readable.values.tolist()[0][-1]
+
+
 def levels(**means):
     rows = [(v.replace("_", "-"), "average", "pass@1", mean, mean - 0.1, mean + 0.1) for v, mean in means.items()]
     return made.levels(*(("tiny", *row) for row in rows))

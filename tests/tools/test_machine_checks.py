@@ -192,8 +192,8 @@ def test_the_hub_matters_only_where_something_is_to_be_fetched(paper, smoke, els
     level, text = finding_of("hub", paper, elsewhere)
     assert level == FAULT and "HF_HUB_OFFLINE" in text
     results = elsewhere / "results/paper"
-    for model in paper.models:
-        (results / model / "base/seed-0/model").mkdir(parents=True)
+    for model, made in zip(paper.models, ("seed-0/model", "fetched", "seed-0/model"), strict=True):
+        (results / model / "base" / made).mkdir(parents=True)
     (results / "data").mkdir()
     for part in ("train", "eval"):
         (results / "data" / f"{part}.parquet").touch()

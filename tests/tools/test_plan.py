@@ -49,7 +49,8 @@ def test_the_jobs_are_those_that_snakemake_would_run(mini):
 def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
     """Of a block its rule, model and threads, however its reason is worded."""
     printed = (
-        "Building DAG of jobs...\n[date]\nrule figure_reward:\n    output: a\n    reason: Missing output files: a, b\n"
+        "Building DAG of jobs...\n[date]\nrule fetch_model:\n    wildcards: model=m\n"
+        "[date]\nrule figure_reward:\n    output: a\n    reason: Missing output files: a, b\n"
         "[date]\nlocalrule all:\n    jobid: 0\n    reason: Code has changed\n[date]\nrule train:\n"
         "    reason: Params have changed since last execution: before: 'rule a: model=c' now: 'd'\n"
         "    wildcards: seed=0, model=m, variant=v\n    threads: 4\n"
@@ -60,6 +61,7 @@ def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
     fake.chmod(0o700)
     monkeypatch.setattr("sys.executable", str(fake))
     assert planned_jobs(STUDIES / "mini.yaml", tmp_path, 4) == {
+        Kind("fetch", "m", 1): 1,
         Kind("figures", "", 1): 2,
         Kind("all", "", 1): 1,
         Kind("train", "m", 4): 1,

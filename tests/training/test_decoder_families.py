@@ -58,6 +58,7 @@ REFUSED = {
     "Phi": ({}, "head has a bias"),
     "Gemma2": ({"attn_logit_softcapping": 5.0}, "attn_logit_softcapping"),
     "Qwen3Next": ({}, "linear_attention"),
+    "Granite": ({"attention_dropout": 0.1}, "attention_dropout above 0"),
     "Falcon": ({}, "RuntimeError"),  # has an attention of its own, past transformers' interface
 }
 

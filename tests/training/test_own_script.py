@@ -213,6 +213,8 @@ def test_a_selection_is_a_name_a_file_a_rule_or_a_function(tmp_path):
         (7, "selection: 7 is not allowed; allowed: a name"),
         ("ict-10-g4", "group_size: 4 is no part of a selection; state it by GRPOConfig's num_generations"),
         ("ict-10-random-reward", "state it by a reward function"),
+        ("ict-10-8x48", "batch: .*GRPOConfig's batch size"),
+        ("grpo-replica", "replica: .*another seed"),
     ],
 )
 def test_an_unknown_selection_names_what_is_allowed(selection, message):

@@ -64,6 +64,7 @@ def test_a_resumed_training_ends_with_the_bytes_of_an_uninterrupted_one(run, tmp
     assert run(out, kill_at=5, checkpoint_every=2) is None
     assert sorted(path.name for path in checkpoints.iterdir()) == ["checkpoint-2", "checkpoint-4"]
     assert not list(checkpoints.rglob("*.bin"))  # a pickle of transformers' arguments
+    assert all((checkpoint / "manifest.json").exists() for checkpoint in checkpoints.iterdir())
     with pytest.raises(UserError, match="--stop-after: 4 .*allowed: more than 4"):
         run(out, stop_after=4, checkpoint_every=2)
     optimizer = checkpoints / "checkpoint-4" / "optimizer.pt"
@@ -169,6 +170,16 @@ def sealed(folder, step, seconds=1.0, **origin):
     (checkpoint / "shards" / "optimizer").write_bytes(b"o" * 100)
     Checkpoints(folder, origin, time.perf_counter() - seconds).seal(checkpoint)
     return checkpoint
+
+
+def test_an_older_checkpoint_goes_once_a_newer_one_is_whole(tmp_path):
+    for step in (8, 9):
+        sealed(tmp_path, step)
+    (tmp_path / "checkpoint-10").mkdir()  # under way
+    assert (tmp_path / "checkpoint-8").exists()
+    (tmp_path / "checkpoint-10").rmdir()
+    sealed(tmp_path, 10)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-10", "checkpoint-9"]
 
 
 def test_only_the_gpus_of_a_machine_decide_whether_a_training_goes_on(tmp_path, monkeypatch):

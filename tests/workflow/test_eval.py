@@ -70,6 +70,11 @@ def test_an_interrupted_call_goes_on_in_a_folder_of_its_own_and_touches_no_other
         with pytest.raises(UserError, match="another `ict eval`"), work_folder(tmp_path, "a"):
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
+    for part, kept in (("cache", False), ("model.0a1b.partial", True)):  # a download that broke off
+        with pytest.raises(UserError, match="lost"), work_folder(tmp_path, "c") as work:
+            (work / part).mkdir()
+            raise UserError("the connection was lost")
+        assert work.exists() == kept
 
 
 def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_path, monkeypatch, capsys):

@@ -128,6 +128,14 @@ def test_the_grid_goes_on_where_the_best_lies_at_an_edge_and_half_of_the_rates_t
         assert len(pd.read_parquet(TrainFiles(grpo.parent / folder / "train").log)) == 3
 
 
+def test_a_training_of_a_later_round_that_is_gone_is_made_anew(rates):
+    train = rates.folder / "results/tiny-rates/mini-xs/grpo@0.0004/seed-901/train"
+    aside = train.rename(train.with_name("aside"))
+    planned = rates.planned("--config=study=tiny-rates")
+    aside.rename(train)
+    assert [job[:2] for job in planned if "@" in job[1]] == [("train", "grpo@0.0004")]
+
+
 def test_a_stored_choice_follows_from_the_stored_rewards(rates):
     stored = rates.folder / "results/reference/tiny-rates"
     for folder in (stored, *(path.parent for path in REPOSITORY.glob("results/reference/*/rates.json"))):

@@ -27,6 +27,9 @@ def test_the_place_of_a_cell_and_of_a_base_model(tmp_path):
     assert place.checkpoint == tmp_path / "mini/mini-s/ict-10/seed-12/train/model"
     base = place_of(tmp_path / "mini/mini-s/base")
     assert base == Place(tmp_path / "mini", Cell("mini-s", "base", 0)) and base.checkpoint == place.base
+    for number in (12, 3):
+        (tmp_path / f"mini/mini-s/base/seed-{number}").mkdir()
+    assert place_of(tmp_path / "mini/mini-s/base").cell.seed == 3  # the first of those that there are
     for wrong, told in (
         ("mini/mini-s/ict-10", "allowed: results/STUDY"),
         ("mini/mini-s/grpo/seed-0", "no such folder"),
