@@ -93,7 +93,7 @@ test: env lint  ## all checks, and all tests but the long ones (kills, ranks, cl
 	$(PYTEST) -m "not long"
 
 everything: env lint  ## all checks and all tests, as CI runs them
-	$(PYTEST)
+	MUTANTS=20 $(PYTEST)
 
 lint: env  ## formatting, types, the workflow's own checks; the project's size
 	$(BIN)/ruff check .

@@ -154,7 +154,7 @@ def test_the_real_rows(real):
 
 
 @real_rows
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_real_problems_that_differ_by_one_sign_are_a_warning(real):
     """`tests/problems/test_published_rows.py` finds the pair by itself; the numbers show that nothing has changed."""
     near = real[1]

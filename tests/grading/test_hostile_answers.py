@@ -66,7 +66,7 @@ def test_every_type_is_attacked():
     assert {**GOLDS, "math": GOLDS["latex"]}.keys() == SETTLERS.keys() and SETTLERS["math"] is SETTLERS["latex"]
 
 
-@pytest.mark.parametrize("kind", GOLDS)
+@pytest.mark.parametrize("kind", ["latex", *(pytest.param(k, marks=pytest.mark.long) for k in GOLDS if k != "latex")])
 @pytest.mark.parametrize("name", ANSWERS)
 def test_ends_within_the_limit_with_a_status_and_bounded_memory(hasty, kind, name):
     answer = ANSWERS[name]

@@ -94,7 +94,7 @@ def node(tmp_path):
     node.end()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_forty_jobs_at_once_never_share_a_device(node):
     jobs = [node.start(gpus, sys.executable, "job.py", f"{job}.json", str(gpus)) for job, gpus in enumerate(SIZES)]
     errors = [job.communicate(timeout=300)[1] for job in jobs]
