@@ -32,10 +32,8 @@ FIGURE = FigureDeclaration(
 ACROSS = 6  # rules in one row of the figure
 PANEL_HEIGHT = 0.85  # inches
 CHANCE = "#8C8C8C"
-QUANTITIES = {
-    "fork_recall": "kept_weight_share",
-    "fork_precision": "forks_share",
-}  # upper, lower panel -> value by chance
+# of the upper and the lower panel: the quantity, and its value by chance
+QUANTITIES = {"fork_recall": "kept_weight_share", "fork_precision": "forks_share"}
 MODEL_LINES: tuple[LineStyleType, ...] = ("-", (0.0, (4.0, 1.5)), (0.0, (1.2, 1.2)), (0.0, (5.0, 1.5, 1.2, 1.5)))
 
 
