@@ -57,10 +57,10 @@ class Checkpoints:
     """The checkpoints of one training, ``checkpoint-<step>`` each, in a folder that need not exist.
 
     ``origin`` is as :func:`origin` returns it; ``started`` is `time.perf_counter()` when this attempt began. The newest
-    ``kept`` are kept.
+    ``kept`` are kept, all if it is None.
     """
 
-    def __init__(self, folder: Path, origin: Mapping[str, Any], started: float, kept: int = 2) -> None:
+    def __init__(self, folder: Path, origin: Mapping[str, Any], started: float, kept: int | None = None) -> None:
         self.folder = folder
         self._kept = kept
         self._origin = json.loads(json.dumps(origin))  # as it is read back from a file

@@ -172,14 +172,21 @@ def sealed(folder, step, seconds=1.0, **origin):
     return checkpoint
 
 
-def test_an_older_checkpoint_goes_once_a_newer_one_is_whole(tmp_path):
-    for step in (8, 9):
-        sealed(tmp_path, step)
-    (tmp_path / "checkpoint-10").mkdir()  # under way
-    assert (tmp_path / "checkpoint-8").exists()
-    (tmp_path / "checkpoint-10").rmdir()
-    sealed(tmp_path, 10)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-10", "checkpoint-9"]
+def test_an_older_checkpoint_goes_once_a_newer_one_is_whole(tmp_path, monkeypatch):
+    def there():
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    def write(path, content):
+        seen.append(there())
+        write_manifest(path, content)
+
+    seen = []
+    monkeypatch.setattr("ict_core.training.resume.write_manifest", write)
+    for step in (8, 9, 10):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        Checkpoints(tmp_path, {}, 0.0, kept=2).seal(tmp_path / f"checkpoint-{step}")
+    assert seen[-1] == ["checkpoint-10", "checkpoint-8", "checkpoint-9"]  # until the newest has its manifest
+    assert there() == ["checkpoint-10", "checkpoint-9"]
 
 
 def test_only_the_gpus_of_a_machine_decide_whether_a_training_goes_on(tmp_path, monkeypatch):
