@@ -39,8 +39,10 @@ def partial_of(path: Path) -> Path:
 def settle(partial: Path, path: Path) -> None:
     """Give a complete file or folder its name, by an atomic rename after all of it is on the disk.
 
-    A folder that has this name is moved away first; a file that has it is replaced.
+    A folder takes the place of a folder, and a file that of a file. UserError: a file would take that of a folder.
     """
+    if path.is_dir() and not partial.is_dir():
+        raise UserError(f"{path}: a folder is there; allowed: the name of a file")
     for written in [*partial.rglob("*"), partial]:
         _sync(written)
     if path.is_dir():
@@ -63,9 +65,7 @@ def remove(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file by :func:`appearing`; missing folders are made. UserError if a folder has the name."""
-    if path.is_dir():
-        raise UserError(f"{path}: a folder is there; allowed: the name of a file")
+    """Write a text file by :func:`appearing`."""
     with appearing(path) as partial:
         partial.write_text(text, encoding="utf-8", newline="\n")
 

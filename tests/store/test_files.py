@@ -2,6 +2,7 @@
 
 import pytest
 
+from ict_core.errors import UserError
 from ict_core.store.files import appearing, write_text
 
 
@@ -27,6 +28,14 @@ def test_a_folder_takes_the_place_of_another_whole(tmp_path):
             (partial / "deep" / text).write_text(text)
         assert [path.name for path in out.rglob("*")] == ["deep", text]
         assert names(tmp_path) == ["model"]
+
+
+def test_a_file_never_takes_the_place_of_a_folder(tmp_path):
+    kept = tmp_path / "out" / "of a user"
+    kept.mkdir(parents=True)
+    with pytest.raises(UserError, match="out: a folder is there"), appearing(tmp_path / "out") as partial:
+        partial.write_text("new")
+    assert kept.exists() and names(tmp_path) == ["out"]
 
 
 def test_what_a_job_left_that_was_killed_between_its_renames_is_removed(tmp_path):
