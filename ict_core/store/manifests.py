@@ -156,9 +156,10 @@ def git(folder: Path, *arguments: str) -> str | None:
     """The output of a git command in a folder; None if it fails, as outside of git."""
     command = ["git", "-C", str(folder), *arguments]
     try:
-        return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, timeout=_GIT_SECONDS).strip()
+        output = subprocess.check_output(command, stderr=subprocess.DEVNULL, timeout=_GIT_SECONDS)
     except (OSError, subprocess.SubprocessError):
         return None
+    return output.decode(errors="replace").strip()  # UTF-8 in every locale, as files are read
 
 
 def resolved(value: Any) -> Any:

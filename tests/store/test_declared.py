@@ -72,6 +72,16 @@ def test_a_file_that_is_not_yaml_any_more_is_named(repository):
     assert declared([claims, study], [runs])["after"] == ["configs/studies/s.yaml"]
 
 
+def test_a_file_is_read_as_utf_8_from_every_commit_and_in_every_locale(repository, monkeypatch):
+    folder, study, claims, _, _ = repository
+    study.write_bytes("note: é\n".encode("latin-1"))
+    before = commit(folder, claims, "claims: 1\n")
+    last = commit(folder, study, "note: é\n")
+    assert declared([claims, study], [before])["after"] == ["configs/studies/s.yaml"]
+    monkeypatch.setattr("locale.getencoding", lambda: "latin-1")
+    assert declared([claims, study], [last])["after"] == []
+
+
 def test_a_change_that_no_commit_holds_is_named(repository):
     _, study, claims, _, runs = repository
     claims.write_text("claims: 2\n")
