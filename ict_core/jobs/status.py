@@ -1,5 +1,6 @@
 """The progress of a study, read from its files alone: its cells' outputs, its logs and their locks, and checksums."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -92,13 +93,14 @@ def _of_log(log: Path, job: Path | str) -> Status | None:
 
 
 def status_records(statuses: Sequence[Status]) -> list[dict[str, Any]]:
-    """The same for programs: a mapping per cell or job of the study, without the keys that are unknown."""
+    """The same for programs: a mapping per cell or job of the study, without what is unknown or no number of JSON."""
     rows = []
     for status in statuses:
         row: dict[str, Any] = {"cell": status.cell.folder if status.cell else None, "state": status.state}
         row |= {key: value for key, value in (("stage", status.stage), ("note", status.note)) if value}
         if status.reading is not None:
-            row |= {"step": status.reading.done, "of": status.reading.total, **status.reading.values}
+            values = {name: value for name, value in status.reading.values.items() if math.isfinite(value)}
+            row |= {"step": status.reading.done, "of": status.reading.total, **values}
         rows.append(row)
     return rows
 

@@ -14,7 +14,7 @@ import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config.study_file import Cell
-from ict_core.jobs.status import Status, status_page, study_status
+from ict_core.jobs.status import Status, status_page, status_records, study_status
 from ict_core.process.job_log import Reading, is_held
 from ict_core.store import records
 
@@ -220,6 +220,12 @@ def test_the_page_is_a_table_with_a_header_and_totals():
     ]
     narrow = status_page([Status(CELL, "failed", "train", "E" * 99)], width=40).splitlines()
     assert len(narrow[0]) <= len(narrow[1]) == 40
+
+
+def test_a_record_leaves_out_a_value_that_json_does_not_have():
+    reading = Reading("step", 1, 2, {"reward": float("nan"), "loss": 0.5})  # no answer could be graded
+    (record,) = status_records([Status(CELL, "running", "train", reading=reading)])
+    assert record == {"cell": NAME, "state": "running", "stage": "train", "step": 1, "of": 2, "loss": 0.5}
 
 
 def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):
