@@ -12,7 +12,7 @@ from typing import NamedTuple
 _GLANCE = 0.2  # seconds: longer than a check of a lock takes
 _SECONDS = 10.0  # between two lines of progress
 _LINE = re.compile(
-    r"([a-z]+) (\d+) of (\d+)((?:, [a-z]+ (?:-?[\d.]+(?:e[+-]\d+)?|-?inf|nan))*)(?:, (\d+ (?:s|min|h)) left)?"
+    r"([a-z]+) (\d+) of (\d+)((?:, [a-z]+ (?:-?\d+(?:\.\d+)?(?:e[+-]\d+)?|-?inf|nan))*)(?:, (\d+ (?:s|min|h)) left)?"
 )
 
 

@@ -28,7 +28,17 @@ def test_a_line_is_read_as_what_it_says(reading):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "step", "step 1 of", "a step 1 of 2", "step 1 of 2 ", "step 1 of 2, 8 s", "step 1 of 2, reward high"]
+    "text",
+    [
+        "",
+        "step",
+        "step 1 of",
+        "a step 1 of 2",
+        "step 1 of 2 ",
+        "step 1 of 2, 8 s",
+        "step 1 of 2, reward high",
+        "step 1 of 2, reward 1.2.3",
+    ],
 )
 def test_no_other_text_is_read(text):
     assert read(text) is None
