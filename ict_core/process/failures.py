@@ -85,7 +85,11 @@ def hub_error() -> Exception | None:
 
 def check_room(folder: Path) -> None:
     """Raise a UserError, before any job, if a folder cannot be written or has less than :data:`LEAST_MIB` free."""
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if not existing.exists():
+        raise UserError(f"{folder}: {existing} is a link, and nothing is at {existing.resolve()}; make that folder")
+    if not existing.is_dir():
+        raise UserError(f"{folder}: {existing.resolve()}: {_DISK[errno.ENOTDIR]}")
     space = os.statvfs(existing)
     if not os.access(existing, os.W_OK | os.X_OK):
         fault = errno.EROFS if space.f_flag & os.ST_RDONLY else errno.EACCES

@@ -109,6 +109,11 @@ def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path, in_namespa
 def test_no_run_begins_where_it_cannot_write(tmp_path, in_namespace):
     check_room(tmp_path / "results" / "mini")
     assert not (tmp_path / "results").exists()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("gone")
+    for name, fault in (("file", "file: a file stands where"), ("link", "is a link, and nothing is at .*gone")):
+        with pytest.raises(UserError, match=fault):
+            check_room(tmp_path / name / "mini")
     call = "from pathlib import Path; from ict_core.process.failures import check_room; check_room(Path(sys.argv[1]))"
     python = f"{sys.executable} -c 'import sys; {call}' {tmp_path}/results/mini 2>&1 | tail -n 1"
     said = in_namespace(f"mount -t tmpfs -o size=1m none {tmp_path}", python)
