@@ -37,8 +37,9 @@ def begin(*beside: Path) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="ict-"))
     pipe, files = folder / _PIPE, folder / "tmp"
     files.mkdir()
-    os.mkfifo(pipe, 0o600)
-    os.open(pipe, os.O_RDWR)  # held as long as this process lives: nothing that it starts inherits it
+    os.mkfifo(folder / "unheld", 0o600)
+    os.open(folder / "unheld", os.O_RDWR)  # held as long as this process lives: nothing that it starts inherits it
+    (folder / "unheld").rename(pipe)  # only now, as another run removes the folder of a pipe that nobody holds
     fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)  # systemd-tmpfiles leaves a locked folder alone
     with pipe.open("rb", buffering=0) as end:
         command = ["sh", "-c", _REMOVE, "sh", str(folder), *map(str, beside)]

@@ -21,6 +21,14 @@ if sys.argv[2:]:
     print(job.pid, flush=True)
 sys.stdin.read()
 """
+RACE = """
+import os, subprocess, sys
+make = os.mkfifo
+def make_while_another_run_begins(pipe, mode):
+    make(pipe, mode)
+    subprocess.run([sys.executable, "-c", "from ict_core.process.lifeline import begin; begin()"], check=True)
+os.mkfifo = make_while_another_run_begins
+"""
 JOB = """
 import pathlib, tempfile, time
 from ict_core.process.lifeline import end_with_run
@@ -38,8 +46,8 @@ def begun(tmp_path):
     (tmp_path / "tmp").mkdir()
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
 
-    def begin(*job: str) -> tuple[subprocess.Popen, Path]:
-        command = [sys.executable, "-c", RUN_SCRIPT, str(tmp_path / "tmp/beside"), *job]
+    def begin(*job: str, before: str = "") -> tuple[subprocess.Popen, Path]:
+        command = [sys.executable, "-c", before + RUN_SCRIPT, str(tmp_path / "tmp/beside"), *job]
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
         processes.append(process)
@@ -64,17 +72,22 @@ def that_name(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM", "by itself"])
-def test_a_run_leaves_no_process_and_no_file(begun, tmp_path, end):
+def test_a_run_leaves_no_process_and_no_file(begun, tmp_path):
+    """However it ends: by a signal, or by itself."""
     (tmp_path / "tmp/beside").mkdir()
-    run, folder = begun(JOB)
-    job = int(run.stdout.readline())
-    waited_for((folder / "tmp/ready").exists)
-    assert not gone(job) and len(list((folder / "tmp").iterdir())) == 2
-    run.send_signal(signal.Signals[end]) if end.startswith("SIG") else run.stdin.close()
-    waited_for(lambda: gone(job))
+    started = [begun(JOB) for _ in range(3)]
+    jobs = [int(run.stdout.readline()) for run, _ in started]
+    for _, folder in started:
+        waited_for((folder / "tmp/ready").exists)
+        assert len(list((folder / "tmp").iterdir())) == 2
+    assert not any(map(gone, jobs))
+    (killed, _), (told, _), (ended, _) = started
+    killed.kill()
+    told.terminate()
+    ended.stdin.close()
+    waited_for(lambda: all(map(gone, jobs)))
     waited_for(lambda: not any((tmp_path / "tmp").iterdir()))
-    waited_for(lambda: not that_name(folder))
+    waited_for(lambda: not any(that_name(folder) for _, folder in started))
 
 
 def test_a_job_that_comes_after_its_run_has_gone_ends_at_once(begun):
@@ -95,3 +108,8 @@ def test_what_a_machine_that_went_down_has_left_is_removed_and_another_runs_is_n
     assert not left.exists()
     begun()
     assert first.exists()
+
+
+def test_a_run_that_has_just_made_its_pipe_is_left_alone_by_the_next(begun):
+    _, folder = begun(before=RACE)
+    assert (folder / lifeline._PIPE).exists()
