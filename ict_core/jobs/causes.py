@@ -1,6 +1,5 @@
 """Why a job has failed, by its own log, and what is wrong with the disk if no log could be written."""
 
-import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from ict_core.process.failures import FULL, explain
 from ict_core.process.job_log import was_killed
-from ict_core.store.files import remove
+from ict_core.store.files import appearing
 
 _TAIL = 2**18  # bytes at the end of a log that are searched for a cause
 _LISTED = 10  # failed jobs in a summary
@@ -56,16 +55,11 @@ def failures(logs: Path, before: Mapping[Path, int]) -> list[str]:
 
 def fault_of_disk(folder: Path) -> str:
     """The error of writing a small file into a folder now, in words; empty if there is none."""
-    probe = folder / ".ict-probe.partial"
+    probe = folder / "ict-probe.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            with probe.open("wb") as file:
-                file.write(bytes(2**16))
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            remove(probe)
+        with appearing(probe) as partial:
+            partial.write_bytes(bytes(2**16))
+        probe.unlink()
     except OSError as error:
         return str(explain(error, "", folder) or error)
     return ""

@@ -27,7 +27,7 @@ def hold_roots() -> None:
     """Take square roots from numpy; repeated calls cost nothing."""
     global _roots
     if _roots is None:
-        _roots = _held({"sqrt": _root, "sqrt_": _root_in_place, "sqrt.out": _root_into})
+        _roots = _held({"sqrt": _root, "sqrt_": lambda x: x.copy_(_root(x)), "sqrt.out": _root_into})
 
 
 def release_roots() -> None:
@@ -101,10 +101,6 @@ def _root(x: Any) -> Any:
         return _root(x.float()).to(x.dtype) if half else x.pow(0.5) if x.is_complex() else _root(x.float())
     with np.errstate(invalid="ignore"):  # NaN for negative numbers, as in torch
         return torch.from_numpy(np.asarray(np.sqrt(x.detach().numpy())))
-
-
-def _root_in_place(x: Any) -> Any:
-    return x.copy_(_root(x))
 
 
 def _root_into(x: Any, *, out: Any) -> Any:

@@ -259,8 +259,6 @@ class _Server:
             os.environ.update(request["environment"])
             sys.argv = request["arguments"]
             status = self._run(request["arguments"][1:])
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else 1
         except BaseException:
             sys.excepthook(*sys.exc_info())
         finally:

@@ -15,7 +15,7 @@ import platform
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -119,27 +119,17 @@ def products() -> Iterator[None]:
 
     For the products see `ict_core.process._kernels`. RuntimeError, by torch: an operation has no such algorithm.
     """
-    context: AbstractContextManager[None] = nullcontext()
-    if _chosen == "deterministic":
-        context = _deterministic_algorithms()
-    elif _chosen == "portable":
-        importlib.import_module("numpy")  # loads OpenBLAS
-        context = held_products(_set_openblas_threads)
-    with context:
+    with ExitStack() as held:
+        if _chosen == "deterministic":
+            import torch
+
+            held.callback(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled())
+            torch.use_deterministic_algorithms(True)
+            held.enter_context(torch.backends.cudnn.flags(deterministic=True, benchmark=False))
+        elif _chosen == "portable":
+            importlib.import_module("numpy")  # loads OpenBLAS
+            held.enter_context(held_products(_set_openblas_threads))
         yield
-
-
-@contextmanager
-def _deterministic_algorithms() -> Iterator[None]:
-    import torch
-
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
-    try:
-        with torch.backends.cudnn.flags(deterministic=True, benchmark=False):
-            yield
-    finally:
-        torch.use_deterministic_algorithms(before)
 
 
 def limit_vllm() -> None:
@@ -211,25 +201,25 @@ def _numpy() -> str | None:
     return "AVX2" if widest == "X86_V3" else widest
 
 
-def _loaded_openblas() -> list[ctypes.CDLL]:
-    return [ctypes.CDLL(str(library)) for library in _mapped(r"/(libscipy_openblas[^/]*\.so)$")]
+def _of_openblas(name: str) -> Iterator[Any]:
+    """A function of each OpenBLAS library that numpy or SciPy has loaded."""
+    for path in _mapped(r"/(libscipy_openblas[^/]*\.so)$"):
+        library = ctypes.CDLL(str(path))
+        names = (f"scipy_openblas_{name}64_", f"scipy_openblas_{name}")
+        yield from (getattr(library, exported) for exported in names if hasattr(library, exported))
 
 
 def _set_openblas_threads(number: int) -> None:
-    for library in _loaded_openblas():
-        for name in ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads"):
-            if (setter := getattr(library, name, None)) is not None:
-                setter(number)
+    for setter in _of_openblas("set_num_threads"):
+        setter(number)
 
 
 def _openblas() -> str | None:
     """The kernels of the OpenBLAS libraries of numpy and SciPy; None where none is loaded."""
     kernels = set()
-    for loaded in _loaded_openblas():
-        for name in ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename"):
-            if (corename := getattr(loaded, name, None)) is not None:
-                corename.restype = ctypes.c_char_p
-                kernels.add(corename().decode())
+    for corename in _of_openblas("get_corename"):
+        corename.restype = ctypes.c_char_p
+        kernels.add(corename().decode())
     return " and ".join(sorted(kernels)) or None
 
 
