@@ -229,19 +229,20 @@ def test_a_record_leaves_out_a_value_that_json_does_not_have():
 
 
 def test_the_command_reads_a_study_and_names_a_folder_that_is_not_there(capsys, tmp_path):
-    for name in ("mini-s/ict-10/seed-0/train/a", "mini-s/base/seed-0/model/a"):
+    for name in ("mini-xs/ict-10/seed-0/train/a", "mini-xs/base/seed-0/model/a"):
         write(tmp_path / name)
-    assert main(["status", "--results", str(tmp_path)]) == 0
-    assert "114 cells: 112 waiting, 2 trained" in capsys.readouterr().out.splitlines()
+    smoke = ["status", "smoke", "--results", str(tmp_path)]
+    assert main(smoke) == 0
+    assert "6 cells: 4 waiting, 2 trained" in capsys.readouterr().out.splitlines()
     log = pd.DataFrame(0.5, index=range(16), columns=list(records.LOG)).assign(step=range(16), selecting=True, tokens=9)
     log = log.assign(truncated_share=[0.0] * 8 + [0.3] * 8)
-    records.write_frame(log, tmp_path / "mini-s/ict-10/seed-0/train/log.parquet", records.LOG)
-    assert main(["status", "--results", str(tmp_path)]) == 0
-    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("| mini-s/ict-10"))
+    records.write_frame(log, tmp_path / "mini-xs/ict-10/seed-0/train/log.parquet", records.LOG)
+    assert main(smoke) == 0
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("| mini-xs/ict-10"))
     assert "cut" in line and "0.3" in line
-    assert main(["status", "--results", str(tmp_path), "--json"]) == 0
+    assert main([*smoke, "--json"]) == 0
     rows = {row["cell"]: row for row in json.loads(capsys.readouterr().out)}
-    (fault,) = rows["mini-s/ict-10/seed-0"]["faults"]
-    assert (fault["value"], fault["step"]) == (pytest.approx(0.3), 8) and "faults" not in rows["mini-s/base/seed-0"]
+    (fault,) = rows["mini-xs/ict-10/seed-0"]["faults"]
+    assert (fault["value"], fault["step"]) == (pytest.approx(0.3), 8) and "faults" not in rows["mini-xs/base/seed-0"]
     assert main(["status", "--results", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ict_core.errors import UserError
-from ict_core.process.supervise import Gpu, allowed
+from ict_core.process.supervise import Gpu, allowed, run_leased
 
 DEVICES = [Gpu(index, f"GPU-{index:02x}aa-bb") for index in range(8)]
 SIZES = list(islice(cycle([1, 2, 4]), 40))
@@ -94,6 +95,15 @@ def node(tmp_path):
     node.end()
 
 
+@pytest.fixture
+def inside(node, monkeypatch) -> pytest.MonkeyPatch:
+    """This process on the node."""
+    for name in ("PATH", "ICT_LOCKS"):
+        monkeypatch.setenv(name, node.environment[name])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    return monkeypatch
+
+
 @pytest.mark.long
 def test_forty_jobs_at_once_never_share_a_device(node):
     jobs = [node.start(gpus, sys.executable, "job.py", f"{job}.json", str(gpus)) for job, gpus in enumerate(SIZES)]
@@ -163,16 +173,24 @@ def test_an_unknown_device_in_a_mask_is_named(mask):
         (-1, None, "--gpus -1: a number of GPUs from 0 on"),
     ],
 )
-def test_what_can_never_be_had_is_an_error_at_once(node, gpus, mask, expected):
-    environment = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
-    assert node.run(gpus, "true", **environment) == (2, "", f"error: {expected}\n")
+def test_what_can_never_be_had_is_an_error_at_once(inside, gpus, mask, expected):
+    if mask is not None:
+        inside.setenv("CUDA_VISIBLE_DEVICES", mask)
+    with pytest.raises(UserError, match=re.escape(expected)):
+        run_leased(gpus, ["true"])
 
 
-def test_what_is_missing_is_named(node):
-    assert node.run(1, "no-such-program")[2].startswith("error: no-such-program: ")
+def test_what_is_missing_is_named(node, inside):
+    with pytest.raises(UserError, match="^no-such-program: "):
+        run_leased(1, ["no-such-program"])
     (node.folder / "file").touch()
-    assert "file: File exists; " in node.run(1, "true", ICT_LOCKS=str(node.folder / "file"))[2]
+    with inside.context() as changed, pytest.raises(UserError, match="file: File exists; "):
+        changed.setenv("ICT_LOCKS", str(node.folder / "file"))
+        run_leased(1, ["true"])
     node.nvidia_smi("echo 'NVIDIA-SMI has failed because it could not talk to the driver'; exit 9")
-    assert "failed: NVIDIA-SMI has failed" in node.run(1, "true")[2]
+    with pytest.raises(UserError, match="failed: NVIDIA-SMI has failed"):
+        run_leased(1, ["true"])
     (node.folder / "bin/nvidia-smi").unlink()
-    assert "nvidia-smi: not found" in node.run(1, sys.executable, PATH=str(Path(sys.executable).parent))[2]
+    inside.setenv("PATH", str(node.folder / "bin"))
+    with pytest.raises(UserError, match="nvidia-smi: not found"):
+        run_leased(1, [sys.executable])

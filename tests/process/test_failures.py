@@ -29,9 +29,6 @@ from ict_core.process.failures import explain
 from ict_core.store.manifests import write_json
 
 folder = Path(sys.argv[1])
-if len(sys.argv) > 2:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 words = Tokenizer(models.WordLevel({f"{i:060}": i for i in range(20000)}, f"{0:060}"))
 gradients = pd.DataFrame({"rule": [f"{i:x}" for i in range(200000)], "norm_share": 0.1, "cosine": 0.1})
 gradients["cosine"] = torch.rand(200000).numpy().astype(float)
@@ -42,43 +39,35 @@ writers = {
     "torch": lambda path: torch.save(torch.zeros(2**19), path),
     "tokenizer": lambda path: words.save(str(path)),
 }
-found = {}
-for name, write in writers.items():
-    try:
-        write(folder / name)
-    except Exception as error:
-        found[name] = str(explain(error, "train", folder / name))
-    (folder / name).unlink(missing_ok=True)
-print(json.dumps(found))
+def told(calls, stage="train"):
+    found = {}
+    for name, call in calls.items():
+        try:
+            call(folder / name)
+        except Exception as error:
+            found[name] = str(explain(error, stage, folder / name))
+        (folder / name).unlink(missing_ok=True)
+    print(json.dumps(found))
+told(writers)
 """
-MEMORY = """
-import json, resource, sys
-import numpy, torch
-from ict_core.process.failures import explain
+# The same with little room for a file, then with little memory, then with no further file.
+LIMITS = """
+import os, numpy, torch.distributed as distributed
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+told(writers)
+memory = {"python": bytearray, "numpy": numpy.zeros, "torch": torch.zeros}
 resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, resource.RLIM_INFINITY))
-found = []
-for allocate in (lambda: bytearray(2**40), lambda: numpy.zeros(2**40), lambda: torch.zeros(2**40)):
-    try:
-        allocate()
-    except Exception as error:
-        found.append(str(explain(error, "train")))
-print(json.dumps(found))
-"""
-FILES = """
-import os, resource
-import torch.distributed as distributed
-from ict_core.process.failures import explain
+told({name: lambda _, zeros=zeros: zeros(2**40) for name, zeros in memory.items()})
 there = len(os.listdir("/proc/self/fd"))
 resource.setrlimit(resource.RLIMIT_NOFILE, (there, there))
-try:
-    distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
-except RuntimeError as error:
-    print(explain(error, "generate"))
+store = distributed.HashStore()
+told({"gloo": lambda _: distributed.init_process_group("gloo", store=store, rank=0, world_size=1)}, "generate")
 """
 
 
 @pytest.mark.slow
-def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_path, in_namespace):
+def test_every_writer_on_a_full_disk(tmp_path, in_namespace):
     python = f"{sys.executable} -c '{WRITERS}'"
     small = in_namespace(f"mount -t tmpfs -o size=256k none {tmp_path}", f"{python} {tmp_path}", f"ls -A {tmp_path}")
     first, *left = small.splitlines()
@@ -87,12 +76,20 @@ def test_every_writer_on_a_full_disk_and_the_same_call_once_there_is_room(tmp_pa
         assert "disk is full" in message and "same command again" in message
     assert json.loads(first).keys() == {"text", "frame", "weights", "torch", "tokenizer"}
     assert left == []
-    out = subprocess.run([sys.executable, "-c", WRITERS, tmp_path], capture_output=True, text=True, check=True).stdout
-    assert out == "{}\n"
-    limited = subprocess.run([sys.executable, "-c", WRITERS, tmp_path, "4096"], capture_output=True, text=True)
-    found = json.loads(limited.stdout)
-    assert len(found) == 5
-    assert all("the limit (ulimit -f)" in found[n] for n in found if n != "torch")
+
+
+@pytest.mark.slow
+def test_every_writer_with_room_and_without_and_no_memory_and_too_few_files(tmp_path):
+    command = [sys.executable, "-c", WRITERS + LIMITS, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    with_room, limited, memory, files = map(json.loads, done.stdout.splitlines())
+    assert with_room == {} and len(limited) == 5
+    assert all("the limit (ulimit -f)" in limited[n] for n in limited if n != "torch")
+    assert len(memory) == 3
+    for message in memory.values():
+        assert message.startswith("out of memory") and "micro_batch_sequences" in message and "memory_gib" in message
+    assert files["gloo"].startswith("too many open files; ") or ": too many open files; " in files["gloo"]
+    assert "(ulimit -n)" in files["gloo"]
 
 
 def test_a_command_on_a_full_and_on_a_read_only_file_system(tmp_path, in_namespace):
@@ -120,21 +117,6 @@ def test_no_run_begins_where_it_cannot_write(tmp_path, in_namespace):
     assert f"{tmp_path}/results/mini: only 1 MiB are free there and 100 are needed" in said
     said = in_namespace(f"mount -t tmpfs -o ro none {tmp_path}", python)
     assert f"{tmp_path}/results/mini: {tmp_path}: the file system is read-" in said
-
-
-@pytest.mark.slow
-def test_no_memory_by_python_numpy_and_torch():
-    done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert len(found) == 3
-    for message in found:
-        assert message.startswith("out of memory") and "micro_batch_sequences" in message and "memory_gib" in message
-
-
-@pytest.mark.slow
-def test_too_few_files_for_torchs_gloo():
-    done = subprocess.run([sys.executable, "-c", FILES], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("too many open files; ") and "(ulimit -n)" in done.stdout
 
 
 class EngineDeadError(Exception):

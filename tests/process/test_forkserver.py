@@ -156,7 +156,7 @@ def test_a_server_that_cannot_import_leaves_the_job_to_itself(environment, tmp_p
 @pytest.mark.slow
 def test_the_ledger_by_a_server_is_the_stored_one(environment, tmp_path):
     """That a server changes nothing; whether the ledger is right is for tests/evidence/test_ledger.py."""
-    stored = REPOSITORY / "results/reference/mini"
+    stored = REPOSITORY / "results/reference/smollm2"
     options = ["--stored", str(stored), "--results", str(tmp_path), "--claims", str(REPOSITORY / "configs/claims.yaml")]
     given = environment | {"CUDA_VISIBLE_DEVICES": ""}
     shared = {name: value for name, value in given.items() if name not in forkserver._OF_THE_JOB}

@@ -1,7 +1,7 @@
 """What is shown of a job's progress, and that `ict status` reads what was shown."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ict_core.process import job_log as progress
@@ -13,11 +13,12 @@ READINGS = st.builds(
     st.sampled_from(["step", "completion", "answer"]),
     COUNT,
     COUNT,
-    st.dictionaries(st.sampled_from(["reward", "loss"]), st.floats()),
+    st.dictionaries(st.sampled_from(["reward", "loss"]), st.floats(width=32)),
     st.one_of(st.just(""), st.floats(0, 1e8).map(duration)),
 )
 
 
+@settings(max_examples=40)
 @given(READINGS)
 def test_a_line_is_read_as_what_it_says(reading):
     found = read(line(reading))

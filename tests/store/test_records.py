@@ -90,14 +90,14 @@ def test_a_file_without_a_hash_is_refused(tmp_path):
 
 @pytest.mark.slow
 def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
-    """A bit flipped in every third byte, and cuts: an error that names the file, or the very same frame."""
+    """A bit flipped in every seventh byte, and cuts: an error that names the file, or the very same frame."""
     path, spoiled = tmp_path / "whole.parquet", tmp_path / "spoiled.parquet"
     frame = pd.DataFrame({"model": ["a", "é"], "variant": "p", "rate": 1e-3, "seed": [40, 80]})
     frame = frame.assign(reward=[float("nan"), 0.5], chosen=[True, False])
     records.write_frame(frame, path, records.TUNING)
     whole = path.read_bytes()
     seen = 0
-    for at in range(0, len(whole), 3):
+    for at in range(0, len(whole), 7):
         flipped = bytearray(whole)
         flipped[at] ^= 1 << at % 8
         spoiled.write_bytes(flipped)
@@ -106,8 +106,8 @@ def test_no_flipped_bit_and_no_cut_goes_unseen(tmp_path):
         except UserError as error:
             assert "spoiled.parquet" in str(error)
             seen += 1
-    assert seen > len(whole) / 6
-    for length in range(0, len(whole), 37):
+    assert seen > len(whole) / 14
+    for length in range(0, len(whole), 97):
         spoiled.write_bytes(whole[:length])
         with pytest.raises(Damaged):
             records.read_frame(spoiled, records.TUNING)
