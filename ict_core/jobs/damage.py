@@ -50,11 +50,12 @@ def _checks(results: Path) -> Iterator[Callable[[], object]]:
     patterns = (study.cell(cells).train, study.base_model("*", "*"), study.fetched_model("*"))
     checkpoints = {folder for pattern in patterns for folder in results.glob(str(pattern.relative_to(results)))}
     passed_over = {*checkpoints, study.logs, study.trackers("")}
+    named = {folder for cell in results.glob(cells) for folder in cell.parents[:2]}  # as a study names models, variants
     yield from (partial(_check_checkpoint, folder) for folder in sorted(checkpoints))
     for top, folders, files in os.walk(results):
         entries = [Path(top, name) for name in sorted(folders + files) if not name.endswith(_NOT_READ)]
         folders[:] = [path.name for path in entries if path.name in folders and path not in passed_over]
-        for path in entries:
+        for path in sorted({*entries} - named):
             if path.suffix == ".json":
                 yield partial(_check_manifest, path)
             elif path.suffix == ".parquet":

@@ -54,6 +54,7 @@ def study(tmp_path, monkeypatch) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("not JSON, and nobody reads it")
     write_json(FILES.claims, [])  # which has no checksum
+    FILES.cell("m.parquet/ict.json/seed-0").folder.mkdir(parents=True)  # of a model and a variant with such names
     for path in RESULTS.rglob("*"):
         os.utime(path, (1, 1))
 
