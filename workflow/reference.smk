@@ -41,10 +41,4 @@ rule all:
 
 
 onsuccess:
-    print(
-        f"Made from {STORED}:\n"
-        f"  main table  {SHOWN.table('main', 'md')} (and .csv, .tex)\n"
-        f"  claims      {SHOWN.claims_text}\n"
-        f"  figures     {SHOWN.figures}/\n"
-        f"  report      {SHOWN.report}"
-    )
+    print(f"Made from {STORED}:\n{WHERE}")

@@ -13,6 +13,12 @@ PAGES = [
     SHOWN.overview,
     *SHOWN.paper_files,
 ]
+WHERE = (
+    f"  main table  {SHOWN.table('main', 'md')} (and .csv, .tex)\n"
+    f"  claims      {SHOWN.claims_text}\n"
+    f"  figures     {SHOWN.figures}/\n"
+    f"  report      {SHOWN.report}"
+)
 EVIDENCE = [*STATISTICS, *TABLE_FILES, *FIGURE_FILES, SHOWN.claims, *PAGES]
 
 
