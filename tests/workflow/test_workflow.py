@@ -74,31 +74,27 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ("--config=study=other", "configs/studies/other.yaml: no such file"),
-        ("--config=study=utf-16.yaml", "utf-16.yaml: byte 1 is no UTF-8"),
-        ("--config=study=deep.yaml", "deep.yaml: nested too deep"),
-        ("--config=study=template.yaml", "template.yaml: __use_yte__: "),
-        ("--config=seeds=3", "--config=seeds: "),
-        ("--config=study=smoke --configfile=configs/studies/mini.yaml", "give one study, not 2"),
-    ],
-)
-def test_a_wrong_study_is_told_wherever_its_targets_stand(fresh, given, told):
+WRONG = {  # what a call gives, and what it is told
+    "--config=study=other": "configs/studies/other.yaml: no such file",
+    "--config=study=utf-16.yaml": "utf-16.yaml: byte 1 is no UTF-8",
+    "--config=study=deep.yaml": "deep.yaml: nested too deep",
+    "--config=study=template.yaml": "template.yaml: __use_yte__: ",
+    "--config=seeds=3": "--config=seeds: ",
+    "--config=study=smoke --configfile=configs/studies/mini.yaml": "give one study, not 2",
+}
+
+
+def test_a_target_may_stand_before_and_behind_the_study_and_a_wrong_study_is_told(fresh):
     for name, content in SPOILED.items():
         (fresh.folder / f"{name}.yaml").write_bytes(content)
-    for arguments in ([*given.split(), "tables"], ["tables", *given.split()]):
-        result = fresh.snakemake("--dry-run", *arguments)
-        assert result.returncode == 1
-        assert told in result.stdout and "Traceback" not in result.stdout
-
-
-@pytest.mark.parametrize("given", ["--config=study=smoke", "--configfile=configs/studies/smoke.yaml"])
-def test_a_target_may_stand_behind_the_study(fresh, given):
-    data = "results/smoke/data/eval.parquet"
-    for arguments in ([given, data], [data, given]):
-        assert jobs(fresh.made("--dry-run", *arguments)) == Counter(data=1)
+    data, given = "results/smoke/data/eval.parquet", ("--config=study=smoke", f"--configfile={STUDY}")
+    calls = [*((words, "tables") for words in WRONG), *((words, data) for words in given)]
+    calls = [order for words, target in calls for order in ([*words.split(), target], [target, *words.split()])]
+    printed = fresh.snakemakes([["--dry-run", *call] for call in calls])
+    told = [said for said in WRONG.values() for _ in range(2)]
+    for call, said, output in zip(calls, told, printed, strict=False):
+        assert said in output and "Traceback" not in output, call
+    assert [jobs(output) for output in printed[len(told) :]] == [Counter(data=1)] * 4
 
 
 @pytest.mark.slow
