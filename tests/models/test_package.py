@@ -75,7 +75,7 @@ def stated(gguf, tmp_path, monkeypatch) -> PackageModel:
     wheels.mkdir()
     with zipfile.ZipFile(wheels / "tiny_model-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tiny_model/__init__.py", "raise SystemExit('run')")
-        wheel.writestr(MEMBER, gguf)
+        wheel.writestr(MEMBER, gguf, zipfile.ZIP_DEFLATED)
         wheel.writestr("tiny_model-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: tiny-model\nVersion: 1.0\n")
         tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         wheel.writestr("tiny_model-1.0.dist-info/WHEEL", tags)
@@ -147,3 +147,13 @@ def test_a_file_that_is_no_model_is_refused(stated, tmp_path):
     own = hashlib.sha256(b"GGUF" + bytes(100)).hexdigest()
     with pytest.raises(UserError, match=r"noise\.gguf .* GGUF"):
         fetched(stated.model_copy(update={"file": "tiny_model/noise.gguf", "sha256": own}), tmp_path)
+
+
+def test_a_wheel_whose_file_cannot_be_unpacked_is_named(stated, tmp_path):
+    wheel = next((tmp_path / "wheels").iterdir())
+    content = bytearray(wheel.read_bytes())
+    at = content.index(MEMBER.encode()) + len(MEMBER)
+    content[at] |= 0b110  # a kind of block that deflate does not have
+    wheel.write_bytes(content)
+    with pytest.raises(UserError, match=rf"^{FILE}: tiny_model-1.0-py3-none-any.whl is no sound wheel .*fetch it again"):
+        fetched(stated, tmp_path)
