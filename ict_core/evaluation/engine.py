@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -47,8 +48,6 @@ class Sampling:
 class Engine(ABC):
     """Holds one model and samples from it."""
 
-    name: str
-
     @abstractmethod
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
         """Each request's position with its completion, as they end; a completion depends only on its own seed."""
@@ -68,23 +67,11 @@ class Engine(ABC):
 
 
 def engine_version(name: str) -> str:
-    """The version of the package behind an engine of that name; the package is not imported.
-
-    Raises:
-        UserError: an unknown name, or the package is not installed.
-    """
-    for package in _packages(name):
-        try:
+    """The version of the package behind an engine, which is not imported. UserError: it is not installed."""
+    for package in _PACKAGES[name]:
+        with suppress(PackageNotFoundError):
             return version(package)
-        except PackageNotFoundError:
-            continue
-    raise UserError(f"engine {name}: {' or '.join(_packages(name))} is not installed; see requirements/")
-
-
-def _packages(name: str) -> tuple[str, ...]:
-    if name not in _PACKAGES:
-        raise UserError(f"engine {name!r} is unknown; allowed: {', '.join(_PACKAGES)}")
-    return _PACKAGES[name]
+    raise UserError(f"engine {name}: {' or '.join(_PACKAGES[name])} is not installed; see requirements/")
 
 
 def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> Engine:
@@ -93,13 +80,12 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
     The dtype applies to the weights and the computation, whatever the weights are stored in.
 
     Raises:
-        UserError: an unknown name, no sound safetensors weights in the folder, or bfloat16 without a GPU.
+        UserError: no sound safetensors weights in the folder, or bfloat16 without a GPU.
     """
     import torch
 
     from ict_core.models.read import check_weights
 
-    _packages(name)
     check_weights(model)
     if dtype == "bfloat16" and not torch.cuda.is_available():
         raise UserError("the model's dtype: bfloat16 needs a GPU and none is visible; on the CPU state dtype: float32")
@@ -108,7 +94,6 @@ def load_engine(name: str, model: Path, max_tokens: int, threads: int, dtype: Dt
 
 def import_engine(name: str) -> Callable[..., Engine]:
     """Import the engine of that name with its package, which is most of the time that :func:`load_engine` takes."""
-    _packages(name)
     if name == "vllm":
         from ict_core.evaluation.vllm_engine import VllmEngine
 

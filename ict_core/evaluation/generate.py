@@ -41,23 +41,17 @@ def stop_token_ids(model: Path) -> tuple[int, ...]:
     """
     file = model / "generation_config.json"
     try:
-        ids = _json(file).get("eos_token_id")
+        content = json.loads(file.read_bytes())
     except FileNotFoundError as error:
         raise UserError(f"{file}: no such file; the checkpoint must name its stop ids there") from error
-    if not (listed := ids if isinstance(ids, list) else [ids]) or not all(type(i) is int for i in listed):
-        raise UserError(f"{file}: eos_token_id names no stop id; a number or a list of numbers is needed")
-    return tuple(listed)
-
-
-def _json(file: Path) -> dict[str, Any]:
-    """The content of a checkpoint's JSON file."""
-    try:
-        content = json.loads(file.read_bytes())
     except (ValueError, RecursionError) as error:
         raise UserError(f"{file}: not JSON ({error}); make or fetch the checkpoint again") from None
     if not isinstance(content, dict):
         raise UserError(f"{file}: not a mapping; make or fetch the checkpoint again")
-    return content
+    ids = content.get("eos_token_id")
+    if not (listed := ids if isinstance(ids, list) else [ids]) or not all(type(i) is int for i in listed):
+        raise UserError(f"{file}: eos_token_id names no stop id; a number or a list of numbers is needed")
+    return tuple(listed)
 
 
 def generate(
@@ -131,7 +125,6 @@ class CachedEngine(Engine):
     """
 
     def __init__(self, load: Callable[[], Engine], folder: Path, settings: Mapping[str, Any]) -> None:
-        self.name = settings["engine"]
         self.reused: list[Completion] = []  # from parts, in all calls
         self._load = load
         self._engine: Engine | None = None

@@ -44,8 +44,6 @@ class SeededSampling(LogitsProcessor):
 class TransformersEngine(Engine):
     """One model, in evaluation mode, on the CPU or on a GPU if one is visible; its tokenizer pads on the left."""
 
-    name = "transformers"
-
     def __init__(self, path: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
         self._device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -70,20 +68,17 @@ class TransformersEngine(Engine):
         }
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`Engine`."""
-        for position, (ids, log_probs) in enumerate(self.sample_ids(requests, sampling)):
-            text = self.tokenizer.decode(ids, skip_special_tokens=True)
-            reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"
-            sampled = tuple(ids.tolist())
-            yield position, Completion(str(text), sampled, len(ids), reason, log_probs.double().sum().item())
-
-    def sample_ids(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[Tensor, Tensor]]:
-        """The sampled tokens of each request, its stop token included, and their log-probabilities; (T,) each."""
         for start in range(0, len(requests), _BATCH):
-            yield from self._batch(requests[start : start + _BATCH], sampling)
+            batch = self._batch(requests[start : start + _BATCH], sampling)
+            for position, (ids, log_probs) in enumerate(batch, start):
+                text = str(self.tokenizer.decode(ids, skip_special_tokens=True))
+                reason = "stop" if int(ids[-1]) in sampling.stop_token_ids else "length"
+                sampled = tuple(ids.tolist())
+                yield position, Completion(text, sampled, len(ids), reason, log_probs.double().sum().item())
 
     @torch.no_grad()
     def _batch(self, requests: Sequence[Request], sampling: Sampling) -> list[tuple[Tensor, Tensor]]:
+        """The sampled tokens of each request, its stop token included, and their log-probabilities; (T,) each."""
         inputs = self.tokenizer([r.prompt for r in requests], return_tensors="pt", padding=True).to(self._device)
         sampler = SeededSampling([r.seed for r in requests], sampling)
         sequences = self.model.generate(

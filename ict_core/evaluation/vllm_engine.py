@@ -64,8 +64,6 @@ def _check_head_size(model: Path) -> None:
 class VllmEngine(Engine):
     """``vllm.LLM`` with one request per completion, so that every completion has a seed of its own."""
 
-    name = "vllm"
-
     def __init__(self, model: Path, max_tokens: int, threads: int, dtype: Dtype) -> None:
         torch.set_num_threads(threads)
         if not torch.cuda.is_available():
@@ -93,7 +91,6 @@ class VllmEngine(Engine):
         return {"engine": resolved(self._llm.llm_engine.vllm_config), "request": resolved(fields)}
 
     def stream(self, requests: Sequence[Request], sampling: Sampling) -> Iterator[tuple[int, Completion]]:
-        """See :class:`Engine`."""
         engine = self._llm.llm_engine
         prompts = list(dict.fromkeys(request.prompt for request in requests))
         ids = dict(zip(prompts, self._tokenizer(prompts)["input_ids"], strict=True))

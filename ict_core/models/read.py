@@ -21,20 +21,12 @@ INDEX = "model.safetensors.index.json"
 
 
 def read_tokenizer(folder: Path, **options: Any) -> PreTrainedTokenizerBase:
-    """A checkpoint's tokenizer; the options are those of ``AutoTokenizer``.
-
-    Raises:
-        UserError: it is missing, damaged, or needs code of its own.
-    """
+    """A checkpoint's tokenizer, with ``AutoTokenizer``'s options. UserError: it is missing, damaged, or needs code."""
     return _read(AutoTokenizer, folder, "tokenizer", options)
 
 
 def read_config(folder: Path) -> PreTrainedConfig:
-    """A checkpoint's configuration.
-
-    Raises:
-        UserError: it is missing, damaged, or needs code of its own.
-    """
+    """A checkpoint's configuration. UserError: it is missing, damaged, or needs code of its own."""
     return _read(AutoConfig, folder, "config.json", {})
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ict_core.config.methods import Control, Method
 from ict_core.config.selectors import selector_sections
-from ict_core.selection.registry import SELECTORS
+from ict_core.selection.registry import selector
 from ict_core.store.token_scores import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
 
@@ -39,17 +39,20 @@ Selector = Callable[..., Tensor]
 """
 
 
-def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction) -> Tensor:
-    """The ceil(fraction * T_i) highest-scoring response tokens of each row, ties to the earlier position; (B, T) bool.
+def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction, rows: int = 1) -> Tensor:
+    """The ceil(fraction * n) highest-scoring of the n response tokens of every ``rows`` rows together; (B, T) bool.
 
-    ``mask``, (B, T), is True at the T_i response tokens of a row. The fraction is exact: 7 % of 100 tokens is 7.
+    ``mask``, (B, T), is True at response tokens. Ties go to the earlier row, then position. The fraction is exact: 7 %
+    of 100 tokens is 7.
     """
+    together, shape = (-1, rows * mask.size(1)), mask.shape
+    score, mask = score.reshape(together), mask.reshape(together)
     lengths = mask.sum(-1, keepdim=True)
     kept = -(-lengths * fraction.numerator // fraction.denominator)
     order = score.masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(score.size(-1), device=score.device).expand_as(order)
     rank = torch.empty_like(order).scatter_(-1, order, positions)
-    return (rank < kept) & mask
+    return ((rank < kept) & mask).view(shape)
 
 
 def quantile_of(values: Tensor, q: float) -> Tensor:
@@ -131,7 +134,7 @@ class Rule:
         if not batch.mask.any():
             return batch.mask  # nothing to choose from, as where TRL has masked every truncated response
         generator = torch.Generator().manual_seed(seed)
-        weights = SELECTORS[self.selector](batch, generator, **self.parameters)
+        weights = selector(self.selector)(batch, generator, **self.parameters)
         return weights if self.control is None else controlled(weights, batch, self.control, generator)
 
     def score(self, batch: TokenBatch, seed: int) -> Tensor | None:

@@ -22,9 +22,6 @@ def gmts(
     mask, tokens = batch.mask, batch.statistics
     delta = tokens.h1 * batch.advantages.abs().unsqueeze(-1)
     if form == "paper":
-        as_row = (1, mask.numel())
-        return top_fraction(delta.reshape(as_row), mask.reshape(as_row), fraction).view_as(mask)
-    by_group = (-1, tokens.group_size * mask.size(1))
-    scaled = (delta / mask.sum(-1, keepdim=True).clamp(min=1)).reshape(by_group)
-    group_mask = mask.reshape(by_group)
-    return (group_mask & ~top_fraction(-scaled, group_mask, 1 - fraction)).view_as(mask)
+        return top_fraction(delta, mask, fraction, len(mask))
+    scaled = delta / mask.sum(-1, keepdim=True).clamp(min=1)
+    return mask & ~top_fraction(-scaled, mask, 1 - fraction, tokens.group_size)

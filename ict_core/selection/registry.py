@@ -1,6 +1,5 @@
 """All selection rules by name; each is imported when it is first used."""
 
-from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,18 +17,8 @@ def rule_files() -> dict[str, str]:
     return {module.replace("_", "-"): module for module in sorted(modules)}
 
 
-class _Selectors(Mapping[str, "Selector"]):
-    """All rules by name; a module is imported at its first use, so that a training imports only its own rule."""
-
-    def __getitem__(self, name: str) -> "Selector":
-        module = rule_files()[name]
-        return getattr(import_module(f"{__package__}.{module}"), module)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(rule_files())
-
-    def __len__(self) -> int:
-        return len(rule_files())
-
-
-SELECTORS = _Selectors()
+def selector(name: str) -> "Selector":
+    """The rule of that name; only its own module is imported."""
+    module = rule_files()[name]
+    rule: Selector = getattr(import_module(f"{__package__}.{module}"), module)
+    return rule

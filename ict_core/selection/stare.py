@@ -25,9 +25,8 @@ def stare(
     mask = batch.mask
     weights = torch.ones_like(batch.statistics.logprob)
     if target_entropy is None or mean_entropy(batch) < target_entropy:
-        surprisal, as_row = -batch.statistics.logprob, (1, mask.numel())
         for sign, factor in ((1, positive), (-1, negative)):
             signed = mask & (batch.advantages.sign() == sign).unsqueeze(-1)
-            chosen = top_fraction(surprisal.reshape(as_row), signed.reshape(as_row), fraction).view_as(mask)
+            chosen = top_fraction(-batch.statistics.logprob, signed, fraction, len(mask))
             weights = weights.masked_fill(chosen, factor)
     return weights * mask

@@ -36,15 +36,15 @@ def top_score(
     else:
         values = batch.statistics.score(score)
     rollouts = {"sequence": 1, "padded": 1, "group": batch.statistics.group_size, "batch": len(mask)}[scope]
-    compared = (-1, rollouts * mask.size(1))
     ranked = torch.ones_like(mask) if scope == "padded" else mask
-    values, ranked = (values * mask).reshape(compared), ranked.reshape(compared)
+    values = values * mask
     if threshold is None:
-        top = top_fraction(values, ranked, fraction)
+        top = top_fraction(values, ranked, fraction, rollouts)
     else:
-        top = values >= _edge(values.double(), ranked, fraction, threshold)
-    top = top.view_as(mask) & mask
-    return top if keep == "top" else mask & ~top
+        compared = (-1, rollouts * mask.size(1))
+        values, ranked = values.reshape(compared), ranked.reshape(compared)
+        top = (values >= _edge(values.double(), ranked, fraction, threshold)).view_as(mask)
+    return mask & (top if keep == "top" else ~top)
 
 
 def _edge(values: Tensor, among: Tensor, fraction: Fraction, threshold: Literal["ties", "percentile"]) -> Tensor:

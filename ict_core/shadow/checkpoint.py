@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ict_core.errors import UserError
-from ict_core.evaluation.engine import Request, Sampling, load_engine
+from ict_core.evaluation.engine import Request, Sampling
 from ict_core.evaluation.generate import context_length, stop_token_ids
 from ict_core.evaluation.transformers_engine import TransformersEngine
 from ict_core.grading.pool import GradingPool
@@ -107,8 +107,7 @@ def sample_groups(checkpoint: Path, problems: pd.DataFrame, sampling: GroupSampl
     """
     stops = stop_token_ids(checkpoint)
     length = context_length(checkpoint, problems, sampling.max_new_tokens)
-    engine = load_engine("transformers", checkpoint, length, sampling.threads, "float32")
-    assert isinstance(engine, TransformersEngine)
+    engine = TransformersEngine(checkpoint, length, sampling.threads, "float32")
     tokenizer, size = engine.tokenizer, sampling.group_size
     problems = problems.reset_index(drop=True)
     repeated = problems.loc[problems.index.repeat(size)]

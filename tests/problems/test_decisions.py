@@ -12,7 +12,7 @@ from ict_core.problems.mini.problems import FAMILIES, Problem, problem_of
 from ict_core.problems.mini.tokenizer import train_tokenizer
 from ict_core.seeding import generator
 from ict_core.selection.base import TokenBatch
-from ict_core.selection.registry import SELECTORS
+from ict_core.selection.registry import selector
 from ict_core.tokens.streaming import TokenStatistics
 
 CHAIN = problem_of("Q: y=47+38, y*2\nA:")
@@ -126,7 +126,7 @@ def test_the_rule_keeps_the_decisions_of_the_responses_and_needs_them():
     mask = torch.tensor([[True, True, True], [True, True, False]])
     tokens = TokenStatistics.from_columns({"logprob": torch.zeros(2, 3), "h1": torch.zeros(2, 3)}, group_size=2)
     decisions = torch.tensor([[True, False, True], [False, True, True]])
-    rule = SELECTORS["oracle-decisions"]
+    rule = selector("oracle-decisions")
     batch = TokenBatch(tokens, torch.zeros(2), mask, decisions=decisions)
     assert rule(batch, torch.Generator()).tolist() == [[True, False, True], [False, True, False]]
     with pytest.raises(ValueError, match="needs the batch's decisions"):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ict_core.config.method_files import load_methods
 from ict_core.selection.base import Rule, TokenBatch
-from ict_core.selection.registry import SELECTORS
+from ict_core.selection.registry import selector
 from ict_core.store import layout
 from ict_core.store.token_scores import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
@@ -257,13 +257,13 @@ def test_steer_weighs_the_largest_change_least():
     batch = batch_of([[0.0, 2.0]], [[0.5, 0.5]], [1.0], group_size=1)
     large, small = abs(0.5 * (math.log(0.5) + 2)), abs(0.5 * math.log(0.5))
     assert weights("steer", batch)[0].tolist() == pytest.approx([0.8 ** (small / large), 0.8])
-    linear = SELECTORS["steer"](batch, torch.Generator(), form="linear", lowest=0.8, highest=1.2)
+    linear = selector("steer")(batch, torch.Generator(), form="linear", lowest=0.8, highest=1.2)
     assert linear[0].tolist() == pytest.approx([1.2, 0.8])
     alike = batch_of([[1.0, 1.0]], [[0.5, 0.5]], [1.0], group_size=1)
-    halfway = SELECTORS["steer"](alike, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
+    halfway = selector("steer")(alike, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
     assert halfway[0].tolist() == [1.25, 1.25]
     three = batch_of([[math.log(2), 2.0, math.log(2) + 0.4]], [[0.5] * 3], [1.0], group_size=1)  # |Omega| from 0
-    linear = SELECTORS["steer"](three, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
+    linear = selector("steer")(three, torch.Generator(), form="linear", lowest=0.5, highest=2.0)
     share = 0.4 / (2 - math.log(2))
     assert linear[0].tolist() == pytest.approx([2.0, 0.5, 2.0 - 1.5 * share])
 
@@ -271,14 +271,14 @@ def test_steer_weighs_the_largest_change_least():
 def test_a_token_as_probable_as_tau_is_mastered():
     batch = batch_of([[1.0, 1.0]], [[0.5, 0.4]], [1.0], group_size=1)
     tau = batch.statistics.logprob[0, 0].exp().item()
-    kept = SELECTORS["mastered"](batch, torch.Generator(), tau=tau, target_entropy=None)
+    kept = selector("mastered")(batch, torch.Generator(), tau=tau, target_entropy=None)
     assert kept.tolist() == [[False, True]]
 
 
 def test_mastered_tokens_count_where_the_entropy_has_reached_its_target():
     batch = batch_of([[1.0, 2.0]], [[0.5, 0.4]], [1.0], group_size=1)  # a mean of 1.5 nats
     for target, kept in ((1.4, [True, True]), (1.5, [True, True]), (1.6, [False, True])):
-        found = SELECTORS["mastered"](batch, torch.Generator(), tau=0.45, target_entropy=target)
+        found = selector("mastered")(batch, torch.Generator(), tau=0.45, target_entropy=target)
         assert found.tolist() == [kept], target
 
 
@@ -313,7 +313,7 @@ def test_lopti_takes_turns_between_improbable_and_probable_tokens():
 def test_clip_cov_leaves_out_so_many_of_its_candidates(seed):
     batch = random_batch(seed, groups=6)
     rule = {"share": 0.05, "low": 0.5, "high": 5.0}
-    kept = SELECTORS["clip-cov"](batch, torch.Generator().manual_seed(seed), **rule)
+    kept = selector("clip-cov")(batch, torch.Generator().manual_seed(seed), **rule)
     tokens = tokens_of(batch)
     mean_a, mean_p = fmean(t.advantage for t in tokens), fmean(t.logprob for t in tokens)
     candidates = {t for t in tokens if 0.5 < (t.advantage - mean_a) * (t.logprob - mean_p) < 5.0}
@@ -327,7 +327,7 @@ def test_clip_cov_draws_every_candidate_alike():
     rule = {"share": 0.01, "low": 1.0, "high": 5.0}  # cov = 1.5 (ln p + 1.55): 4 candidates, one of which is left out
     counts = torch.zeros(2, 4)
     for seed in range(400):
-        counts += ~SELECTORS["clip-cov"](batch, torch.Generator().manual_seed(seed), **rule)
+        counts += ~selector("clip-cov")(batch, torch.Generator().manual_seed(seed), **rule)
     assert counts.tolist() == [pytest.approx([100, 100, 0, 0], abs=40), pytest.approx([100, 100, 0, 0], abs=40)]
 
 

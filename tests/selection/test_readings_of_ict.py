@@ -12,7 +12,7 @@ from scipy.special import rel_entr, softmax
 
 from ict_core.config.method_files import load_method
 from ict_core.selection.base import Rule, TokenBatch
-from ict_core.selection.registry import SELECTORS
+from ict_core.selection.registry import selector
 from ict_core.store.layout import METHODS
 from ict_core.tokens.streaming import Head, TokenStatistics, token_statistics
 from ict_core.training.choice import Choice
@@ -27,7 +27,7 @@ def kept(u: list[list[float]], lengths: list[int], percent: int = 10, **stated) 
     mask = torch.arange(values.size(1)) < torch.tensor(lengths)[:, None]
     tokens = TokenStatistics.from_columns({"js": values * mask}, 1)
     given = {"score": "js", "scope": "sequence", "fraction": Fraction(percent, 100), "keep": "top"} | stated
-    found = SELECTORS["top-score"](TokenBatch(tokens, torch.zeros(len(u)), mask), torch.Generator(), **given)
+    found = selector("top-score")(TokenBatch(tokens, torch.zeros(len(u)), mask), torch.Generator(), **given)
     assert not found[~mask].any()
     return [row.nonzero().flatten().tolist() for row in found]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ict_core.config.method_files import load_methods
 from ict_core.config.selectors import method_schema
 from ict_core.selection.base import TokenBatch, distinct_rules, quantile_of, top_fraction
-from ict_core.selection.registry import SELECTORS
+from ict_core.selection.registry import rule_files, selector
 from ict_core.store import layout
 from ict_core.store.token_scores import GROUP_SCORES, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
@@ -46,13 +46,13 @@ def random_batch(seed: int, rows: int = 6, length: int = 23):
 
 def select(name: str, tokens, advantages, mask, seed: int = 0, **parameters):
     generator = torch.Generator().manual_seed(seed)
-    return SELECTORS[name](TokenBatch(tokens, advantages, mask), generator, **(PARAMETERS[name] | parameters))
+    return selector(name)(TokenBatch(tokens, advantages, mask), generator, **(PARAMETERS[name] | parameters))
 
 
 def test_every_selector_of_the_configuration_has_its_rule():
     sections = get_args(get_args(method_schema())[0])
     named = {get_args(section.model_fields["selector"].annotation)[0] for section in sections}
-    assert named == set(SELECTORS) >= set(PARAMETERS)
+    assert named == set(rule_files()) >= set(PARAMETERS)
 
 
 def test_variants_that_differ_in_more_than_what_a_token_weighs_are_rules_of_their_own():

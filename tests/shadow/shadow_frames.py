@@ -7,7 +7,7 @@ from torch import Tensor
 from ict_core.config.method_files import load_methods
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
-from ict_core.selection.registry import SELECTORS
+from ict_core.selection.registry import selector
 from ict_core.store import layout
 from ict_core.store.token_scores import POLICY_STATISTICS, STATISTICS, UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
@@ -46,7 +46,7 @@ def sample(variant: str, seed: int, groups: int = 2, step: int = 10) -> pd.DataF
     mask, method = batch["completion_mask"].bool(), METHODS[variant]
     generator = torch.Generator().manual_seed(derive_seed(seed, "selection", step))
     tokens = TokenBatch(statistics, batch["advantages"], mask)
-    kept = SELECTORS[method.selector](tokens, generator, **method.parameters())
+    kept = selector(method.selector)(tokens, generator, **method.parameters())
     log = TrainingLog(GROUP_SIZE, 1, groups, forks=lambda ids: [token % 7 == 0 for token in ids])
     log.rollouts(step, batch, statistics, kept, torch.zeros(len(mask)).bool(), selecting=True)
     return log.tokens()

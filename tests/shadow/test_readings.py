@@ -217,7 +217,7 @@ def test_an_elbow_that_few_prompts_have_fits_no_range():
 
 def test_tokens_are_those_that_the_paper_s_rule_keeps():
     from ict_core.selection.base import TokenBatch
-    from ict_core.selection.registry import SELECTORS
+    from ict_core.selection.registry import selector
     from ict_core.shadow.readings import KEPT, SCOPES, kept_tokens
     from ict_core.tokens.streaming import TokenStatistics
 
@@ -229,6 +229,6 @@ def test_tokens_are_those_that_the_paper_s_rule_keeps():
     rows["rollout"] = torch.arange(6).repeat_interleave(mask.sum(1)) % 3
     rows["temperature"] = 1.0
     for scope, columns in SCOPES.items():
-        wanted = SELECTORS["top-score"](batch, torch.Generator(), score="js", scope=scope, fraction=KEPT, keep="top")
+        wanted = selector("top-score")(batch, torch.Generator(), score="js", scope=scope, fraction=KEPT, keep="top")
         keys = rows.groupby(columns).ngroup().to_numpy()
         assert kept_tokens(score[mask].numpy(), keys).tolist() == wanted[mask].tolist()
