@@ -26,8 +26,6 @@ PROBLEMS = pd.DataFrame(
 class Asked(Engine):
     """Notes what it is asked, and answers the same each time."""
 
-    name = "asked"
-
     def __init__(self):
         self.prompts = []
 

@@ -20,8 +20,6 @@ SETTINGS = {"engine": "fake", "model_sha256": "a", "dtype": "float32"}
 class Fake(Engine):
     """Writes a text that says what it was asked, last request first; dies after so many."""
 
-    name = "fake"
-
     def __init__(self, lives=10**9, death=KeyboardInterrupt):
         self.asked, self.lives, self.death = [], lives, death
 
@@ -119,7 +117,7 @@ def test_a_damaged_part_is_named_set_aside_and_sampled_anew(tmp_path, capsys, da
 def test_jobs_that_share_a_folder_do_not_disturb_each_other(tmp_path, monkeypatch):
     """Two with a seed of their own, and two that sample the same."""
     monkeypatch.setattr(module, "_PART_SECONDS", 0.0)
-    asked = [(tmp_path, WORD, 8, seed) for seed in (1, 2, 2)]
+    asked = [(tmp_path, WORD, 3, seed) for seed in (1, 2, 2)]
     jobs = [multiprocessing.get_context("fork").Process(target=run, args=arguments) for arguments in asked]
     for job in jobs:
         job.start()
@@ -127,7 +125,7 @@ def test_jobs_that_share_a_folder_do_not_disturb_each_other(tmp_path, monkeypatc
         job.join()
     assert [job.exitcode for job in jobs] == [0, 0, 0]
     assert len([*tmp_path.iterdir()]) == 1
-    assert [run(tmp_path, seed=seed, n=8)[1] for seed in (1, 2, 3)] == [0, 0, 24]
+    assert [run(tmp_path, seed=seed, n=3)[1] for seed in (1, 2, 3)] == [0, 0, 9]
     assert not [*tmp_path.rglob("*.damaged"), *tmp_path.rglob("*.unnamed*")]
 
 
@@ -147,5 +145,3 @@ def test_the_settings_follow_the_checkpoints_files(tiny_checkpoint, tmp_path):
         assert sampler_settings(*other) != before
     with pytest.raises(UserError, match=r"no \*\.safetensors there"):
         sampler_settings("vllm", tmp_path, 1, "float32")
-    with pytest.raises(UserError, match="'sglang' .*allowed: vllm, transformers"):
-        sampler_settings("sglang", copy, 1, "float32")

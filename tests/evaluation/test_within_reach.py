@@ -38,7 +38,12 @@ def asked(monkeypatch, tmp_path):
 
     monkeypatch.setattr("ict_core.evaluation.answers.answers", answers)
 
-    def run(prompts_per_step: int = 2, **rule: int) -> tuple[dict, list[str]]:
+    def grade(sampled, problems, **limits):
+        return sampled.assign(status=sampled["text"].map({r"\boxed{7}": "correct", r"\boxed{8}": "wrong"}))
+
+    def run(prompts_per_step: int = 2, really: bool = False, **rule: int) -> tuple[dict, list[str]]:
+        if not really:
+            monkeypatch.setattr("ict_core.grading.grade.grade_completions", grade)
         changed = {
             "data": STUDY.data.changed(within_reach=WithinReach(samples=4, **rule)),
             "training": STUDY.training.changed(prompts_per_step=prompts_per_step, micro_batch_sequences=8),
@@ -53,7 +58,7 @@ def asked(monkeypatch, tmp_path):
 
 
 def test_problems_are_kept_that_are_right_at_times_and_not_always(asked):
-    seen, chosen = asked()
+    seen, chosen = asked(really=True)
     assert chosen == ["b", "c", "e"]
     assert (seen["model"], seen["seed"]) == (STUDY.models[BASE.model], 0)
     sampling, training = seen["evaluation"], STUDY.training

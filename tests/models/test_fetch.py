@@ -54,13 +54,14 @@ def fetched(model, tmp_path) -> Path:
     return tmp_path / OUT
 
 
-def refused(model, tmp_path, *parts: str) -> None:
+def refused(model, tmp_path, *parts: str) -> str:
     with pytest.raises(UserError) as error:
         fetched(model, tmp_path)
     message = str(error.value)
     assert message.startswith(f"{FILE}: ")
     assert [part for part in parts if part not in message] == []
     assert not (tmp_path / OUT).exists()
+    return message
 
 
 def test_a_model_that_the_study_cannot_use_is_refused_before_its_folder_appears(source, tmp_path):
@@ -127,7 +128,6 @@ def test_another_model_than_stated_is_refused(source, tmp_path, changed, parts):
     [
         ("model.safetensors", None, ["no model*.safetensors", ".bin", "convert them"]),
         ("config.json", "{", ["config.json cannot be read"]),
-        ("config.json", None, ["config.json cannot be read"]),
         ("tokenizer.json", "{}", ["the checkpoint's tokenizer cannot be read"]),
         ("tokenizer.json", None, ["the checkpoint has no tokenizer"]),
     ],
@@ -137,13 +137,6 @@ def test_a_missing_or_unreadable_file_is_named(source, tmp_path, file, content, 
     if content is not None:
         (source / file).write_text(content)
     refused(local(), tmp_path, *parts)
-
-
-def test_a_model_with_code_of_its_own_is_refused(source, tmp_path):
-    config = json.loads((source / "config.json").read_text())
-    own = {"model_type": "tiny", "auto_map": {"AutoConfig": "modeling_tiny.TinyConfig"}}
-    (source / "config.json").write_text(json.dumps(config | own))
-    refused(local(), tmp_path, "config.json cannot be read", "trust_remote_code")
 
 
 class Hub:
@@ -209,6 +202,5 @@ def test_what_the_hub_refuses_is_one_line(hub, tmp_path, monkeypatch, error):
         raise error
 
     monkeypatch.setattr(checkpoints, "snapshot_download", fail)
-    refused(HUB, tmp_path, "Owner/tiny", COMMIT, "no route", "HF_TOKEN", "kind: local")
-    with pytest.raises(UserError, match="^[^\n]*$"):
-        fetched(HUB, tmp_path)
+    message = refused(HUB, tmp_path, "Owner/tiny", COMMIT, "no route", "HF_TOKEN", "kind: local")
+    assert "\n" not in message

@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 import torch
 
-from ict_core.shadow.readings import FIGURES, crossing, token_readings
+from ict_core.selection.base import TokenBatch
+from ict_core.selection.registry import selector
+from ict_core.shadow.readings import FIGURES, KEPT, SCOPES, crossing, kept_tokens, token_readings
 from ict_core.statistics.elbow import elbow
 from ict_core.statistics.intervals import over_runs
 from ict_core.store import records
 from ict_core.store.token_scores import READING_REFERENCES
+from ict_core.tokens.streaming import Head, TokenStatistics, token_statistics
 
 ALL = dict.fromkeys(FIGURES, (0.0, 1.0))
 LN2 = math.log(2)
@@ -62,8 +65,6 @@ def test_two_sure_rollouts_that_differ_by_hand():
 
 
 def test_the_paper_s_score_is_that_of_the_trainings():
-    from ict_core.tokens.streaming import Head, token_statistics
-
     generator = torch.Generator().manual_seed(1)
     logits = 2 * torch.randn(4, 6, 50, generator=generator)
     mask = torch.arange(6) < torch.tensor([6, 4, 3, 5])[:, None]
@@ -135,9 +136,9 @@ def oracle(probs, ids, mask, unigram, rollout, position, reference):
 
 
 @pytest.mark.parametrize("reference", READING_REFERENCES)
-def test_every_reference_against_its_definition_in_float64(reference):
-    tokens, raw = random_tokens(0, prompts=2)
-    for number, temperature, probs, ids, mask, unigram in raw:
+def test_every_reference_against_its_definition_in_float64(reference, made):
+    tokens, raw, _ = made
+    for number, temperature, probs, ids, mask, unigram in raw[:3]:
         rows = tokens[(tokens["group"] == number) & (tokens["temperature"] == temperature)]
         assert len(rows) == mask.sum()
         names = [f"{column}_{reference}" for column in ("score", "reference_p", "reference_purity")]
@@ -148,16 +149,23 @@ def test_every_reference_against_its_definition_in_float64(reference):
         np.testing.assert_allclose(rows[names].to_numpy(), wanted, atol=3e-6)
 
 
-def test_with_zeros_every_token_of_a_lone_rollout_has_the_same_score():
-    tokens, _ = random_tokens(0)
+@pytest.fixture(scope="module")
+def made():
+    """Tokens of five prompts, their distributions, and the cells that they give."""
+    tokens, raw = random_tokens(0)
+    return tokens, raw, crossing(tokens, ALL)
+
+
+def test_with_zeros_every_token_of_a_lone_rollout_has_the_same_score(made):
+    tokens = made[0]
     alone = tokens.groupby(["group", "temperature", "position"])["score_zeros"].transform("size") == 1
     assert alone.sum() > 20 and tokens.loc[alone, "score_zeros"].nunique() == 1
 
 
-def test_a_cell_by_its_definition():
+def test_a_cell_by_its_definition(made):
     """The plain reading of the paper and one of another scope, from the tokens alone."""
-    tokens, _ = random_tokens(3)
-    cells = crossing(tokens, ALL).set_index(["reference", "scope", "quantity", "cut", "temperature"])
+    tokens = made[0]
+    cells = made[2].set_index(["reference", "scope", "quantity", "cut", "temperature"])
     assert len(cells) == 10 * 3 * 4 * 4 * 2 and not cells.index.has_duplicates
     rows = tokens[tokens["temperature"] == 1.0]
     for reference, scope, keys in (("position", "sequence", ["group", "rollout"]), ("zeros", "batch", ["temperature"])):
@@ -192,35 +200,26 @@ def test_half_of_the_kept_are_high_by_their_own_median_whatever_is_kept():
     assert cells["probability_low"].isna().all()  # one prompt has no interval
 
 
-def test_a_cell_meets_what_all_its_figures_fit():
-    tokens, _ = random_tokens(7)
-    whole = crossing(tokens, ALL)
+def test_a_cell_meets_what_all_its_figures_fit_and_an_elbow_that_few_prompts_have_fits_no_range(made):
+    tokens, _, whole = made
     assert whole["meets"].all() == (whole["elbow_prompts"] > 2).all() and whole["meets"].any()
     ranges = {figure: (0.0, float(whole[figure].median())) for figure in FIGURES}
-    cells = crossing(tokens, ranges)
-    pd.testing.assert_frame_equal(cells[["probability", "elbow"]], whole[["probability", "elbow"]])
-    for figure, (low, high) in ranges.items():
-        inside = (cells[figure] >= low) & (cells[figure] <= high)
-        assert 0 < inside.sum() < len(cells)
-        assert (cells[f"{figure}_fits"] == inside).all() or figure == "elbow"
-    fits = cells["probability_fits"] & cells["high_share_fits"] & cells["elbow_fits"]
-    assert (cells["meets"] == fits).all()
-
-
-def test_an_elbow_that_few_prompts_have_fits_no_range():
-    tokens, _ = random_tokens(9)
     level = tokens.assign(score_position=tokens["score_position"].where(tokens["group"] < 2, 0.3))
-    cells = crossing(level, ALL)
-    of_level = cells[cells["reference"] == "position"]
-    assert (of_level["elbow_prompts"] <= 2).all() and not of_level["meets"].any()
+    cells = crossing(level, ranges | {"elbow": (0.0, 1.0)})
+    others = cells["reference"] != "position"
+    assert cells["elbow_prompts"][~others].max() <= 2 and not cells["elbow_fits"][~others].any()
+    pd.testing.assert_frame_equal(
+        cells.loc[others, ["probability", "elbow"]], whole.loc[others, ["probability", "elbow"]]
+    )
+    for figure in ("probability", "high_share"):
+        low, high = ranges[figure]
+        inside = (cells[figure] >= low) & (cells[figure] <= high)
+        assert 0 < inside.sum() < len(cells) and (cells[f"{figure}_fits"] == inside).all()
+    fits = cells["probability_fits"] & cells["high_share_fits"] & cells["elbow_fits"]
+    assert (cells["meets"] == fits).all() and fits.any()
 
 
 def test_tokens_are_those_that_the_paper_s_rule_keeps():
-    from ict_core.selection.base import TokenBatch
-    from ict_core.selection.registry import selector
-    from ict_core.shadow.readings import KEPT, SCOPES, kept_tokens
-    from ict_core.tokens.streaming import TokenStatistics
-
     generator = torch.Generator().manual_seed(2)
     mask = torch.arange(23) < torch.tensor([23, 11, 1, 20, 7, 19])[:, None]
     score = (torch.rand(6, 23, generator=generator, dtype=torch.float64) * 8).floor()  # with ties

@@ -1,11 +1,10 @@
 """Properties of the method specification, section 3, and a float64 oracle."""
 
 import math
+from itertools import product
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.spatial.distance import cityblock, jensenshannon
 from scipy.special import rel_entr
 from scipy.stats import wasserstein_distance
@@ -46,13 +45,10 @@ def random_log_probs(seed: int, *shape: int, scale: float = 3.0) -> torch.Tensor
     return torch.log_softmax(logits, -1)
 
 
-def test_entropies_of_a_uniform_distribution_are_ln_v():
+def test_entropies_by_hand():
     uniform = torch.full((7,), -math.log(7))
     assert shannon_entropy(uniform).item() == pytest.approx(math.log(7), abs=1e-6)
     assert renyi2_entropy(uniform).item() == pytest.approx(math.log(7), abs=1e-6)
-
-
-def test_entropies_by_hand():
     log_probs = torch.tensor([0.5, 0.25, 0.25, 0.0], dtype=torch.float64).log()
     assert shannon_entropy(log_probs).item() == pytest.approx(1.5 * math.log(2))
     assert renyi2_entropy(log_probs).item() == pytest.approx(-math.log(0.375))
@@ -72,25 +68,15 @@ def test_two_disjoint_certainties_are_maximally_divergent_from_their_mean():
     assert u(p, live).tolist() == pytest.approx([by_hand, by_hand])
 
 
-@given(seed=st.integers(0, 2**31 - 1), group=st.integers(1, 6), live_bits=st.integers(0, 63))
-def test_the_score_agrees_with_scipy_and_its_bounds(seed, group, live_bits):
-    log_probs = random_log_probs(seed, group, 11)
-    live = torch.tensor([bool(live_bits >> i & 1) for i in range(group)])
-    found = u(log_probs, live)
-    assert (found >= -1e-12).all()
-    assert (found <= math.log(2)).all()
-    if live.any():
+@pytest.mark.parametrize("group", range(1, 6))
+def test_the_score_agrees_with_scipy_and_its_bounds(group):
+    for bits, own in enumerate(product([False, True], repeat=group)):
+        log_probs, live = random_log_probs(bits, group, 11), torch.tensor(own)
+        found = u(log_probs, live)
+        assert (found >= -1e-12).all() and (found <= math.log(2)).all() and not found[~live].any()
         mean = log_probs.exp()[live].mean(0).numpy()
         for i in live.nonzero().flatten().tolist():
             assert found[i].item() == pytest.approx(jensenshannon(log_probs[i].exp(), mean) ** 2, abs=1e-12)
-
-
-@given(seed=st.integers(0, 2**31 - 1))
-def test_divergence_does_not_depend_on_the_order_of_the_rollouts(seed):
-    log_probs = random_log_probs(seed, 5, 9)
-    live = torch.tensor([True, True, False, True, True])
-    order = torch.randperm(5, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close(u(log_probs[order], live[order]), u(log_probs, live)[order])
 
 
 def test_equal_distributions_have_no_divergence_beyond_rounding_in_float32():
@@ -118,7 +104,7 @@ def test_a_term_whose_mean_underflows_is_nothing_and_any_other_probability_besid
     assert kullback_leibler(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0])).item() == math.inf
 
 
-@given(seed=st.integers(0, 2**31 - 1))
+@pytest.mark.parametrize("seed", range(5))
 def test_divergences_agree_with_scipy(seed):
     p, q = random_log_probs(seed, 2, 12).exp()
     assert wasserstein(p, q).item() == pytest.approx(wasserstein_distance(range(12), range(12), p, q))

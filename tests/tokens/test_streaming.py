@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
@@ -77,16 +77,16 @@ def test_every_statistic_is_that_of_the_full_distributions(chunk, shared, monkey
 
 
 def test_probabilities_that_are_held_in_parts_are_the_same():
-    """Of so wide a vocabulary only 23 pairs of the 40 are held at a time."""
-    states, head, where, ids = random_case(6, 20, 30_000)
-    where = torch.arange(120).view(6, 20)
+    """Of so wide a vocabulary only 11 pairs of the 18 are held at a time."""
+    states, head, where, ids = random_case(6, 9, 60_000)
+    where = torch.arange(54).view(6, 9)
     names = ("kl", "js_leave_one_out", "js_group", "js_sequence")
     tokens = token_statistics(states, Head(head), where, ids, group_size=3, temperature=0.7, scores=names)
     probs = full(states, head, where, ids, 0.7)[0].exp()
     mask = where >= 0
     for name in names:
         divergence, kind = SCORES[name]
-        for row, position in [(0, 0), (2, 13), (4, 6), (5, 19)]:
+        for row, position in [(0, 0), (2, 3), (4, 6), (5, 8)]:
             wanted = DIVERGENCES[divergence](probs[row, position], reference(kind, probs, mask, row, position))
             assert float(tokens[name][row, position]) == pytest.approx(float(wanted), abs=1e-5), name
 
@@ -178,6 +178,7 @@ SMALLEST = np.float32([[[0, -103], [0, 0]], *[[[0, -200], [0, 0]]] * 3])  # a qu
 
 
 @pytest.mark.slow
+@settings(max_examples=40)
 @given(logits=st.sampled_from([1e4, 150.0, 60.0]).flatmap(logits_within))
 @example(logits=SMALLEST)
 def test_every_score_is_finite_and_right_whatever_the_finite_logits(logits):
