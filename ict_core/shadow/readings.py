@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ict_core.selection.base import top_fraction
 from ict_core.statistics.elbow import elbow, mean_sorted_curve
 from ict_core.statistics.intervals import over_seeds
 from ict_core.store import records
@@ -148,13 +147,7 @@ def _cells(rows: pd.DataFrame, reference: str, scope: str) -> pd.DataFrame:
 
 
 def kept_tokens(score: NDArray[np.float64], keys: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether a token is among the highest tenth of those with its key, rounded up, ties to the earlier; (N,).
-
-    Tokens of one key are adjacent.
-    """
-    _, row, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    place = np.arange(len(keys)) - (counts.cumsum() - counts)[row]
-    mask = torch.zeros(len(counts), int(counts.max()), dtype=torch.bool)
-    mask[row, place] = True
-    padded = torch.zeros(mask.shape, dtype=torch.float64).masked_scatter(mask, torch.tensor(score))
-    return np.asarray(top_fraction(padded, mask, KEPT)[row, place].numpy())
+    """Whether a token is among the highest tenth of those with its key, rounded up, ties to the earlier; (N,)."""
+    by_key = pd.Series(score).groupby(keys)
+    rank, count = by_key.rank(method="first", ascending=False), by_key.transform("size")
+    return (rank <= -(-count * KEPT.numerator // KEPT.denominator)).to_numpy(bool)

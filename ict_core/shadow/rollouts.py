@@ -35,12 +35,8 @@ class Rollouts(NamedTuple):
     def rows(self, some: Tensor | slice) -> Self:
         """Some of the rollouts, without the columns that are padding in all of them."""
         prompts, responses = self.prompt_mask[some].any(0), self.completion_mask[some].any(0)
-        return type(self)(
-            self.prompt_ids[some][:, prompts],
-            self.prompt_mask[some][:, prompts],
-            self.completion_ids[some][:, responses],
-            self.completion_mask[some][:, responses],
-        )
+        columns = (prompts, prompts, responses, responses)
+        return type(self)(*(part[some][:, own] for part, own in zip(self, columns, strict=True)))
 
 
 def _padded(sequences: Sequence[Tensor], side: str) -> tuple[Tensor, Tensor]:

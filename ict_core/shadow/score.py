@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import Rule, TokenBatch
@@ -30,19 +31,18 @@ def rebuilt(rows: pd.DataFrame) -> TokenBatch:
     row = group * group_size + rollout
     shape = ((int(group.max()) + 1) * group_size, int(position.max()) + 1)
 
-    values = torch.zeros(len(names), *shape)
-    values[:, row, position] = torch.tensor(rows[[*names]].to_numpy(np.float32).T)
+    def padded(values: NDArray[Any]) -> Tensor:  # (..., N) -> (..., B, T)
+        found = torch.tensor(values.copy())
+        tensor = found.new_zeros(*found.shape[:-1], *shape)
+        tensor[..., row, position] = found
+        return tensor
+
+    statistics = TokenStatistics(padded(rows[[*names]].to_numpy(np.float32).T), names, group_size)
     advantages = torch.zeros(shape[0])
     advantages[row] = torch.tensor(rows["advantage"].to_numpy(np.float32))
-    mask = torch.zeros(shape, dtype=torch.bool)
-    mask[row, position] = True
-    token_ids = torch.zeros(shape, dtype=torch.int64)
-    token_ids[row, position] = torch.tensor(rows["token"].to_numpy(copy=True))
-    decisions = None
-    if "decides" in rows:
-        decisions = torch.zeros_like(mask)
-        decisions[row, position] = torch.tensor(rows["decides"].to_numpy(copy=True))
-    return TokenBatch(TokenStatistics(values, names, group_size), advantages, mask, token_ids, decisions=decisions)
+    mask, token_ids = padded(np.ones(len(rows), dtype=bool)), padded(rows["token"].to_numpy(np.int64))
+    decisions = padded(rows["decides"].to_numpy(bool)) if "decides" in rows else None
+    return TokenBatch(statistics, advantages, mask, token_ids, decisions=decisions)
 
 
 def applied(rows: pd.DataFrame, rules: Sequence[Rule], seed: int) -> tuple[Floats, list[Floats | None]]:

@@ -1,9 +1,11 @@
 """Both engines sample the model's own distribution, a completion depends on its own seed only, nothing falls back."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -158,9 +160,9 @@ def test_the_sample_of_ict_check(name, capsys):
     assert capsys.readouterr().out.splitlines()[-1] == engine_version(name)
 
 
-def test_vllm_is_never_imported_for_the_other_engine():
-    script = (
-        "import sys; from ict_core.evaluation.engine import import_engine;"
-        "import_engine('transformers'); sys.exit('vllm' in sys.modules)"
-    )
+def test_vllm_is_imported_by_its_own_engine_alone():
+    folder = Path(__file__).parents[2] / "ict_core/evaluation"
+    importing = {file.name for file in folder.glob("*.py") if re.search("^(from|import) vllm", file.read_text(), re.M)}
+    assert importing == {"vllm_engine.py"}
+    script = "import sys, ict_core.evaluation.engine; sys.exit('vllm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

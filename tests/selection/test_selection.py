@@ -54,12 +54,6 @@ def test_every_selector_of_the_configuration_has_its_rule():
     assert named == set(rule_files()) >= set(PARAMETERS)
 
 
-def test_variants_that_differ_in_more_than_what_a_token_weighs_are_rules_of_their_own():
-    some = {variant: METHODS[variant] for variant in ("replica", "ict-10", "ict-20", "random-10")}
-    names = [rule.name for rule in distinct_rules(some)]
-    assert names == ["replica", "ict-20", "random-10"]
-
-
 def test_a_rule_says_what_it_ranks_tokens_by():
     batch = TokenBatch(*random_batch(3))
     scores = {rule.name: rule.score(batch, 7) for rule in RULES}

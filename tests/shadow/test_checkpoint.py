@@ -50,6 +50,8 @@ def test_gradients_are_means_over_the_prompts(groups):
     assert found["norm_share"].tolist() == pytest.approx([1, np.mean([share for share, _ in alone]), 0])
     assert found["cosine"].tolist()[:2] == pytest.approx([1, np.mean([cosine for _, cosine in alone])])
     assert np.isnan(found["cosine"].iloc[2]) and all(p.grad is None for p in groups.model.parameters())
+    level = dataclasses.replace(groups, advantages=torch.zeros(6))
+    assert gradients(level, [half], TEMPERATURE).isna().all(axis=None)
 
 
 def test_the_tokens_that_decide_are_told_where_the_steps_are_known(groups):
@@ -65,11 +67,6 @@ def test_the_tokens_that_decide_are_told_where_the_steps_are_known(groups):
     assert groups.decisions(RULES) is None and "decides" not in scored["tokens"]
     with pytest.raises(UserError, match="oracle: reads true steps"):
         dataclasses.replace(groups, forks=torch.full_like(groups.forks, torch.nan)).decisions([oracle])
-
-
-def test_without_an_advantage_there_is_no_gradient_to_carry(groups):
-    level = dataclasses.replace(groups, advantages=torch.zeros(6))
-    assert gradients(level, [groups.completion_mask], TEMPERATURE).isna().all(axis=None)
 
 
 def test_scored_frames_are_those_of_the_sampled_groups(groups):

@@ -22,11 +22,13 @@ def rollouts(tiny_checkpoint):
     return Rollouts.of(read_tokenizer(tiny_checkpoint), ["1 + 1 ="] * 4, ids)
 
 
-def model_of(checkpoint, packed):
-    model = read_model(checkpoint, "float32").eval()
-    if packed:
+@pytest.fixture(scope="module", params=[True, False], ids=["packed", "padded"])
+def reader(request, tiny_checkpoint):
+    """The model, and whether it reads packed."""
+    model = read_model(tiny_checkpoint, "float32").eval()
+    if request.param:
         add_packed_forward(model, TEMPERATURE)
-    return model
+    return model, request.param
 
 
 def oracle(checkpoint, rollouts, kept):
@@ -40,11 +42,9 @@ def oracle(checkpoint, rollouts, kept):
     return torch.cat([p.grad.flatten() for p in model.parameters()]).numpy()
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_shares_and_cosines_are_those_of_autograd(rollouts, tiny_checkpoint, packed):
-    mask = rollouts.completion_mask
+def test_shares_and_cosines_are_those_of_autograd(rollouts, tiny_checkpoint, reader):
+    (model, packed), mask = reader, rollouts.completion_mask
     half = mask & (torch.rand(mask.shape, generator=torch.Generator().manual_seed(1)) < 0.5)
-    model = model_of(tiny_checkpoint, packed)
     found = gradient_shares(model, rollouts, ADVANTAGES, [half, mask, torch.zeros_like(mask)], TEMPERATURE, packed)
     whole, part = (oracle(tiny_checkpoint, rollouts, kept) for kept in (mask, half))
     norms = np.linalg.norm(part), np.linalg.norm(whole)
@@ -53,9 +53,8 @@ def test_shares_and_cosines_are_those_of_autograd(rollouts, tiny_checkpoint, pac
     assert all(p.grad is None for p in model.parameters())
 
 
-@pytest.mark.parametrize("packed", [True, False])
-def test_states_predict_the_tokens_as_each_sequence_by_itself(rollouts, tiny_checkpoint, packed):
-    model = model_of(tiny_checkpoint, packed)
+def test_states_predict_the_tokens_as_each_sequence_by_itself(rollouts, reader):
+    model, packed = reader
     with torch.no_grad():
         states, where = predicting_states(model, rollouts, packed)
         for row, live in enumerate(rollouts.completion_mask):

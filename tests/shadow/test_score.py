@@ -40,7 +40,12 @@ def test_variants_that_keep_the_same_tokens_are_one_rule_named_after_the_first()
     assert rule_of("replica") is rule_of("ict-10-w20") is rule_of("ict-10-g4") is rule_of("ict-10-response")
     assert rule_of("replica").name == "ict-10" and rule_of("random-10-response").name == "random-10"
     assert len(names) == len(set(names)) == 52 and names == [v for v in METHODS if v in names]
-    assert "replica" in [rule.name for rule in distinct_rules(dict(reversed(METHODS.items())))]
+    some = {variant: METHODS[variant] for variant in ("replica", "ict-10", "ict-20", "random-10")}
+    assert [rule.name for rule in distinct_rules(some)] == ["replica", "ict-20", "random-10"]
+    own = {variant: WRITTEN[variant] for variant in ("nsr-published", "grpo", "nsr")}  # the first with an advantage
+    assert [rule.name for rule in distinct_rules(own)] == ["grpo", "nsr"]
+    del own["nsr"]
+    assert [rule.name for rule in distinct_rules(own)] == ["grpo", "nsr-published"]
 
 
 @pytest.mark.parametrize("variant", LOCAL)
