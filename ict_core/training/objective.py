@@ -92,20 +92,23 @@ def k3(logps: Tensor, reference_logps: Tensor) -> Tensor:
     return (reference_logps - logps).exp() - (reference_logps - logps) - 1  # in TRL's order, or bits change
 
 
-def importance_ratio(old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction) -> Tensor:
+def importance_ratio(
+    old_logps: Tensor, sampler_logps: Tensor, mask: Tensor, correction: Correction
+) -> tuple[Tensor, Tensor]:
     """exp(ln pi_old - ln pi_sampler) of the sampled tokens, clamped to its bounds or 0 beyond them, as in TRL.
 
-    All are (B, T), but the result is (B, 1) where the ratio of the whole sequence is used. A token that vLLM could not
-    score has the log-prob NaN and a ratio of 1.
+    Also whether it lay beyond them. All are (B, T), but the results are (B, 1) where the ratio of the whole sequence is
+    used. A token that vLLM could not score has the log-prob NaN and a ratio of 1.
     """
     difference = ((old_logps - sampler_logps) * mask).nan_to_num(nan=0.0)
     if correction.mode in ("sequence_truncate", "sequence_mask"):
         difference = difference.sum(-1, keepdim=True)
     ratio = difference.exp()
     bounded = ratio.clamp(correction.clip_min, correction.clip_max)
+    beyond = ratio != bounded
     if correction.mode in ("token_truncate", "sequence_truncate"):
-        return bounded
-    return ratio.masked_fill(ratio != bounded, 0.0)
+        return bounded, beyond
+    return ratio.masked_fill(beyond, 0.0), beyond
 
 
 def selected_loss(per_token: Tensor, weights: Tensor, counts: Tensor) -> Tensor:

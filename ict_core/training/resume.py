@@ -149,7 +149,6 @@ def train_from(trainer: Any, checkpoints: Checkpoints | None, stop_after: int | 
     if resumed is not None:
         trainer.training_log.read(resumed)
     trainer.add_callback(Checkpointing(checkpoints, trainer.training_log, trainer.accelerator))
-    trainer.training_log.start()
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
 
 

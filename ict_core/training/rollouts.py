@@ -202,11 +202,9 @@ def correct_for_sampler(
     the share of all response tokens whose ratio was set to zero (masked) or to a bound (truncated).
     """
     mask, sampler = batch["completion_mask"].bool(), batch["sampling_per_token_logps"]
-    ratio = importance_ratio(old, sampler, mask, correction)
+    ratio, beyond = importance_ratio(old, sampler, mask, correction)
     batch |= {"old_per_token_logps": old, "importance_sampling_ratio": ratio}
-    bounds = [bound for bound in (0.0, correction.clip_min, correction.clip_max) if bound is not None]
-    corrected = torch.isin(ratio.expand_as(mask)[mask], ratio.new_tensor(bounds))
-    sums = gathered_sums(accelerator, [(old - sampler)[mask & ~sampler.isnan()].abs(), corrected])
+    sums = gathered_sums(accelerator, [(old - sampler)[mask & ~sampler.isnan()].abs(), beyond.expand_as(mask)[mask]])
     mismatch, share = (sums[:, 0] / sums[:, 1]).tolist()
     return {"sampler_difference": mismatch, "corrected_share": share}
 

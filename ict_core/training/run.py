@@ -235,6 +235,7 @@ class ShownProgress(TrainerCallback):
     def __init__(self, shown: str) -> None:
         self._shown = shown
         self._progress: Progress | None = None
+        self._mean = float("nan")
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by transformers once it knows the step at which a training resumes."""
@@ -243,9 +244,10 @@ class ShownProgress(TrainerCallback):
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Called by transformers after each step, with TRL's means over it, and once more at the end without them."""
-        if self._progress is not None and self._shown in logs:
-            mean = logs[self._shown]  # None where no answer could be graded
-            self._progress.update(state.global_step, **{self._shown: float("nan") if mean is None else mean})
+        if self._progress is not None and "loss" in logs:
+            mean = logs.get(self._shown, self._mean)  # of the last rollouts, where an update has none of its own
+            self._mean = float("nan") if mean is None else mean  # None where no answer could be graded
+            self._progress.update(state.global_step, **{self._shown: self._mean})
 
 
 def save_weights(trainer: Trainer, dtype: Dtype, out: Path) -> None:

@@ -26,7 +26,6 @@ Three attributes of other objects are replaced, as neither TRL nor transformers 
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -141,7 +140,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._passed = 0  # micro-batches since the last rollouts
         self._entropies: list[Tensor] = []  # of this step's response tokens, one tensor per micro-batch
         self._unlogged = 0  # steps since TRL's last log
-        self.add_callback(_StepEnd(self._finish_step))
+        self.add_callback(_Steps(self))
 
     # --- rollouts
 
@@ -358,12 +357,17 @@ def _packed_passes(trainer: SelectiveGRPOTrainer) -> DensePasses:
     return PackedPasses(trainer)
 
 
-class _StepEnd(TrainerCallback):
-    """Calls a function after each optimiser step."""
+class _Steps(TrainerCallback):
+    """Has a trainer record its optimiser steps; the time before the first and that of an evaluation count for none."""
 
-    def __init__(self, then: Callable[[], None]) -> None:
-        self._then = then
+    def __init__(self, trainer: SelectiveGRPOTrainer) -> None:
+        self._trainer = trainer
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._trainer.training_log.start()
+
+    on_evaluate = on_train_begin
 
     def on_step_end(self, *_: Any, **__: Any) -> None:
         """Called by transformers before it logs and saves."""
-        self._then()
+        self._trainer._finish_step()

@@ -37,12 +37,13 @@ def test_the_samplers_ratio_is_cut_to_its_bounds_or_dropped_beyond_them():
     }
     for mode, ratio in expected.items():
         correction = Correction(mode=mode, clip_min=0.5, clip_max=2.0)
-        assert importance_ratio(old, sampler, MASK, correction).tolist() == ratio, mode
+        assert importance_ratio(old, sampler, MASK, correction)[0].tolist() == ratio, mode
     only_above = Correction(mode="sequence_mask", clip_max=2.0)
-    assert importance_ratio(old - 1, sampler, MASK, only_above).flatten().tolist() == pytest.approx(
-        [math.exp(-3), math.exp(-2)]
-    )
-    assert importance_ratio(old + 1, sampler, MASK, only_above).flatten().tolist() == [0.0, 0.0]
+    ratio, beyond = importance_ratio(old - 1, sampler, MASK, only_above)
+    assert ratio.flatten().tolist() == pytest.approx([math.exp(-3), math.exp(-2)]) and not beyond.any()
+    ratio, beyond = importance_ratio(old + 1, sampler, MASK, only_above)
+    assert ratio.flatten().tolist() == [0.0, 0.0] and beyond.all()
+    assert not importance_ratio(old - 200, sampler, MASK, only_above)[1].any()  # a ratio of 0 that no bound made
 
 
 def test_a_sequence_that_keeps_nothing_adds_zero_and_still_counts():

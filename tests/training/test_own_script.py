@@ -142,12 +142,20 @@ def test_a_log_every_second_step_has_every_step_in_the_own_log(trainer_of, passe
     assert all(abs(entry["loss"]) < 10 for entry in shown)
 
 
-def test_an_evaluation_is_trls_own(trainer_of):
+def test_an_evaluation_is_trls_own_and_its_time_counts_for_no_step(trainer_of):
+    class AnHour(TrainerCallback):
+        def on_evaluate(self, *_, **__):
+            trainer.training_log._mark -= 3600
+
+        on_train_begin = on_evaluate
+
     own, evaluated = {"eval_dataset": PROBLEMS.select(range(2))}, {"eval_strategy": "steps", "eval_steps": 1}
-    trainer = trainer_of("grpo", own=own, max_steps=1, per_device_eval_batch_size=4, **evaluated)
+    own |= {"callbacks": [AnHour()]}
+    trainer = trainer_of("grpo", own=own, max_steps=2, per_device_eval_batch_size=4, **evaluated)
     trainer.train()
     assert any("eval_reward" in entry for entry in trainer.state.log_history)
-    assert len(trainer.training_log.steps()) == 1
+    times = trainer.training_log.timing()["total_s"]
+    assert len(times) == 2 and times.max() < 3600
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,13 @@ VARIABLES = ("TENSORBOARD_LOGGING_DIR", "WANDB_DIR", "WANDB_PROJECT", "TRACKIO_D
 
 @pytest.mark.slow
 def test_a_training_shows_its_steps_and_its_manifest_has_no_path(tiny_checkpoint, tmp_path, rewards, capsys):
-    _, manifest = trained(tiny_checkpoint, tmp_path / "run")
+    _, manifest = trained(tiny_checkpoint, tmp_path / "run", steps=2, updates_per_rollout=2)
     reward = pd.read_parquet(tmp_path / "run/log.parquet")["reward"].iloc[0]
     shown = capsys.readouterr()
     assert shown.out == ""  # no dictionaries of TRL's
-    (reading,) = [found for text in shown.err.splitlines() if (found := read(text))]
-    assert reading[:3] == ("step", 1, 1) and reading.values["reward"] == pytest.approx(reward, abs=0.005)
+    readings = [found for text in shown.err.splitlines() if (found := read(text))]
+    assert [reading[:3] for reading in readings] == [("step", 1, 2), ("step", 2, 2)]
+    assert [reading.values["reward"] for reading in readings] == [pytest.approx(reward, abs=0.005)] * 2
     assert str(tmp_path) not in json.dumps(manifest)
 
 
