@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from torch import Tensor
 
 from ict_core.config.methods import rows_of_groups
@@ -123,10 +122,8 @@ def plain(accelerator: Any, model: Any) -> Any:
 class Covered:
     """The tokens of a rollout batch with the largest covariance of ln p and A, over all ranks (verl #7829, #7830)."""
 
-    accelerator: Accelerator
     passes: DensePasses
     share: float  # of the response tokens, at least one
-    pad_id: int
 
     def rollouts(self, batch: Batch) -> None:
         """Store this rank's part of a rollout batch, and number its rows."""
@@ -139,11 +136,11 @@ class Covered:
         Before the first update that is the policy that sampled. Later updates take a pass without a gradient.
         """
         if update != self._update:
-            batch = self._own
+            batch, accelerator = self._own, self.passes.accelerator
             logps = self.passes.all_log_probs(self.passes.trainer.model, batch) if update else batch["logprob"]
-            logps = self.accelerator.gather(self.accelerator.pad_across_processes(logps, 1))
-            gathered = whole_batch(self.accelerator, batch, self.pad_id)
+            logps = accelerator.gather(accelerator.pad_across_processes(logps, 1))
+            gathered = whole_batch(accelerator, batch, pad_id=0)  # ids are not read
             advantages, tokens = gathered["advantages"].unsqueeze(1), gathered["completion_mask"].bool()
             bound = highest_covariance(logps, advantages, tokens, self.share)
-            self._bound, self._update = own_rows(self.accelerator, bound, batch["completion_mask"]), update
+            self._bound, self._update = own_rows(accelerator, bound, batch["completion_mask"]), update
         return self._bound[rows]

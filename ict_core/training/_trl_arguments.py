@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from torch import Tensor
 from trl import GRPOConfig
 
-from ict_core.config.methods import Correction, Rollouts
+from ict_core.config.methods import Correction
 from ict_core.errors import UserError
 from ict_core.training.ranks import gathered_sums
 
@@ -50,10 +50,8 @@ def check_arguments(args: GRPOConfig, keeps_every_token: bool, balances_experts:
     return bonus
 
 
-def correction_of(args: GRPOConfig, rollouts: Rollouts | None) -> Correction | None:
+def correction_of(args: GRPOConfig) -> Correction | None:
     """The correction for the mismatch between vLLM's and the trainer's probabilities; None where there is none."""
-    if rollouts is not None:
-        return rollouts.correction
     if not (args.use_vllm and args.vllm_importance_sampling_correction):
         return None
     names = ("mode", "clip_min", "clip_max")

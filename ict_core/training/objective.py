@@ -40,41 +40,31 @@ def reward_advantages(rewards: Tensor) -> Tensor:
     return (2 * rewards - 1).nan_to_num(0.0)
 
 
-def psi(log_ratio: Tensor, advantages: Tensor, clip_low: float, clip_high: float) -> tuple[Tensor, Tensor]:
-    """The clipped surrogate min(rho A, clip(rho, 1 - clip_low, 1 + clip_high) A) and where the clip binds, (B, T) each.
-
-    ln rho = ln pi_theta - ln pi_old of the sampled tokens is (B, T), A is (B, 1).
-    """
-    ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_low, 1 + clip_high)
-    binds = ((ratio < 1 - clip_low) & (advantages < 0)) | ((ratio > 1 + clip_high) & (advantages > 0))
-    return torch.min(ratio * advantages, clipped * advantages), binds
-
-
 def surrogate(
     kind: Surrogate, logps: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, bound: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """Each token's unweighted part of the objective, (B, T), and where the surrogate binds, (B, T) bool.
 
-    It is the clipped ratio of PPO, or a published alternative. All have the same gradient, A grad ln p, where the
-    policy is the one that sampled; they differ from the second update of a rollout batch on.
+    It is PPO's min(rho A, clip(rho, 1 - low, 1 + high) A), or a published alternative. All have the same gradient,
+    A grad ln p, where the policy is the one that sampled; they differ from the second update of a rollout batch on.
     ln pi_theta and ln pi_old of the sampled tokens are (B, T), A is (B, 1); ``mask`` marks the response tokens.
     ``bound``, (B, T), marks the tokens that KL-Cov penalises, if they were chosen over more rows than these.
     """
     log_ratio = logps - old
+    ratio = log_ratio.exp()
     if kind.kind == "clip":
-        return psi(log_ratio, advantages, kind.low, kind.high)
+        clipped = ratio.clamp(1 - kind.low, 1 + kind.high)
+        binds = ((ratio < 1 - kind.low) & (advantages < 0)) | ((ratio > 1 + kind.high) & (advantages > 0))
+        return torch.min(ratio * advantages, clipped * advantages), binds
     if kind.kind == "cispo":
-        ratio = log_ratio.detach().exp()
-        return ratio.clamp(max=1 + kind.high) * advantages * logps, (ratio > 1 + kind.high) & mask
+        return ratio.detach().clamp(max=1 + kind.high) * advantages * logps, (ratio > 1 + kind.high) & mask
     if kind.kind == "dppo-tv":
         change = (logps.exp() - old.exp()).detach()
         kept = torch.where(advantages > 0, change <= kind.high, change >= -kind.low)
-        ratio = log_ratio.detach().exp().clamp(max=_LARGEST_RATIO)
-        return ratio * advantages * logps * kept, ~kept & mask
+        return ratio.detach().clamp(max=_LARGEST_RATIO) * advantages * logps * kept, ~kept & mask
     if bound is None:
         bound = highest_covariance(logps.detach(), advantages, mask, kind.share)
-    return log_ratio.exp() * advantages - kind.coefficient * log_ratio.abs() * bound, bound
+    return ratio * advantages - kind.coefficient * log_ratio.abs() * bound, bound
 
 
 def highest_covariance(logps: Tensor, advantages: Tensor, mask: Tensor, share: float) -> Tensor:

@@ -27,6 +27,7 @@ from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 _IGNORED = -100
 _BUCKET = 32  # batches sorted by length together, so that little is padded
 _COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # the quintic of Jordan et al., also torch's default
+_MOMENTUM = 0.95  # also theirs
 
 
 def build_model(architecture: Architecture, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen2ForCausalLM:
@@ -150,24 +151,21 @@ class Muon(torch.optim.Optimizer):
     model 122 ms. This class handles all matrices of one shape in one batched product.
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.95) -> None:
-        super().__init__(params, {"lr": lr, "momentum": momentum})
-        if any(p.ndim != 2 for group in self.param_groups for p in group["params"]):
-            raise ValueError("Muon takes two-dimensional parameters only")
+    def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+        super().__init__(params, {"lr": lr})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # no closure
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for parameter in group["params"]:
-                if parameter.grad is not None:
-                    by_shape[parameter.shape].append(parameter)
+                by_shape[parameter.shape].append(parameter)
             for shape, parameters in by_shape.items():
                 state = self.state[parameters[0]]  # one for all matrices of the shape
-                gradients = torch.stack([p.grad for p in parameters])  # type: ignore[misc]  # each has a gradient
+                gradients = torch.stack([p.grad for p in parameters])  # type: ignore[misc]  # each has one
                 buffer = state.setdefault("momentum_buffer", torch.zeros_like(gradients))
-                buffer.lerp_(gradients, 1 - group["momentum"])
-                updates = orthogonalise(gradients.lerp_(buffer, group["momentum"]))
+                buffer.lerp_(gradients, 1 - _MOMENTUM)
+                updates = orthogonalise(gradients.lerp_(buffer, _MOMENTUM))
                 scale = max(1.0, shape[0] / shape[1]) ** 0.5
                 torch._foreach_add_(parameters, list(updates.unbind()), alpha=-group["lr"] * scale)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate import Accelerator
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 from transformers.trainer import TRAINING_ARGS_NAME
@@ -29,7 +28,6 @@ from ict_core.store.code import fingerprint
 from ict_core.store.files import remove
 from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import check_files, file_hashes, write_manifest
-from ict_core.training.token_log import TrainingLog
 
 
 def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,11 +108,6 @@ class Checkpoints:
         if not (folder / MANIFEST).exists():
             raise UserError(f"{folder}: a checkpoint that was not finished")
         content = check_files(folder)
-        for file in folder.glob("*.pt"):  # of the optimiser and the scheduler
-            try:
-                torch.load(file, map_location="cpu", weights_only=True, mmap=True)
-            except Exception as error:  # torch raises errors of many kinds
-                raise UserError(f"{file}: torch cannot read it ({type(error).__name__})") from None
         others = [name for name, value in self._origin.items() if content["origin"].get(name) != value]
         if others:
             raise _Foreign(f"{folder}: a checkpoint of another training (other {', '.join(others)})")
@@ -148,7 +141,7 @@ def train_from(trainer: Any, checkpoints: Checkpoints | None, stop_after: int | 
         trainer.add_callback(StopAfter(stop_after))
     if resumed is not None:
         trainer.training_log.read(resumed)
-    trainer.add_callback(Checkpointing(checkpoints, trainer.training_log, trainer.accelerator))
+    trainer.add_callback(Checkpointing(checkpoints, trainer))
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
 
 
@@ -167,13 +160,11 @@ class StopAfter(TrainerCallback):
 class Checkpointing(TrainerCallback):
     """Completes the checkpoints that transformers writes, and restores the order of the prompts after a resume.
 
-    ``checkpoints`` is None on all ranks but the first; the frames of ``log`` are part of a checkpoint.
+    ``checkpoints`` is None on all ranks but the first; the frames of the trainer's log are part of a checkpoint.
     """
 
-    def __init__(self, checkpoints: Checkpoints | None, log: TrainingLog, accelerator: Accelerator) -> None:
-        self._checkpoints = checkpoints
-        self._log = log
-        self._accelerator = accelerator
+    def __init__(self, checkpoints: Checkpoints | None, trainer: Any) -> None:
+        self._checkpoints, self._trainer = checkpoints, trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, train_dataloader: Any = None, **_: Any) -> None:
         """Draw the orders of the earlier epochs again: TRL's sampler has one generator for all epochs."""
@@ -190,11 +181,11 @@ class Checkpointing(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Called by transformers on every rank once it has written its part of a checkpoint."""
-        self._accelerator.wait_for_everyone()  # each rank writes its generators' states
+        self._trainer.accelerator.wait_for_everyone()  # each rank writes its generators' states
         if self._checkpoints is not None:
             folder = self._checkpoints.folder / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
             (folder / TRAINING_ARGS_NAME).unlink()  # a pickle
             (folder.parent / "README.md").unlink(missing_ok=True)  # TRL's model card
-            self._log.write(folder)
+            self._trainer.training_log.write(folder)
             self._checkpoints.seal(folder)
-        self._log.start()  # the time for a checkpoint counts for no step
+        self._trainer.training_log.start()  # the time for a checkpoint counts for no step

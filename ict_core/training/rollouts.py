@@ -78,8 +78,8 @@ class SeededGeneration(VLLMGeneration):
         if self.mode == "server":
             super()._init_vllm()
             if self.accelerator.is_main_process:
-                self._client = self.vllm_client
-                self.vllm_client = _With(self._client, generate=self._served)
+                self._ask: Callable[..., Any] = self.vllm_client.generate
+                self.vllm_client.generate = self._served
             return
         from vllm import LLM
 
@@ -106,10 +106,11 @@ class SeededGeneration(VLLMGeneration):
             # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
             tokens = max(4096, self.max_model_length or 0)
             settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": tokens}
-        self._engine: Any = LLM(**settings)
-        self.llm = _With(self._engine, generate=self._colocated)
+        self.llm: Any = LLM(**settings)
+        self._ask = self.llm.generate
+        self.llm.generate = self._colocated
         if self.enable_sleep_mode:
-            self._engine.sleep(level=2)
+            self.llm.sleep(level=2)
         self._llm_weights_sleeping = self.enable_sleep_mode
         self.accelerator.wait_for_everyone()
 
@@ -117,7 +118,7 @@ class SeededGeneration(VLLMGeneration):
         """Replaces ``LLM.generate``: samples for this rank's prompts, each with its own seed."""
         if self._due:
             scoring = type(sampling_params)(max_tokens=1, prompt_logprobs=0, detokenize=False)
-            outputs = self._engine.generate([{"prompt_token_ids": ids} for ids in self.probe], scoring, use_tqdm=False)
+            outputs = self._ask([{"prompt_token_ids": ids} for ids in self.probe], scoring, use_tqdm=False)
             self._probed = [
                 torch.tensor([next(iter(token.values())).logprob for token in output.prompt_logprobs[1:]])
                 for output in outputs
@@ -127,33 +128,22 @@ class SeededGeneration(VLLMGeneration):
         seeded = [sampling_params.clone() for _ in prompts]
         for number, parameters in enumerate(seeded, start=first):
             parameters.seed = self.seed_of(number)
-        return self._engine.generate(prompts, seeded, **options)
+        return self._ask(prompts, seeded, **options)
 
     def _served(self, prompts: list[list[int]], n: int, generation_kwargs: Any = None, **sampling: Any) -> Any:
         """Replaces ``VLLMClient.generate``: one request per prompt, whose n samples have the seeds s, s + 1, ..."""
         if self._due:
-            scores = self._client.get_sequence_logprobs(self.probe, [1] * len(self.probe), 1)
+            scores = self.vllm_client.get_sequence_logprobs(self.probe, [1] * len(self.probe), 1)
             self._probed = [torch.tensor(logprobs).squeeze(-1) for logprobs in scores["actual_logprobs"]]
             self._due = False
 
         def ask(number: int) -> dict[str, list[Any]]:
             options = {**(generation_kwargs or {}), "seed": self.seed_of(number * n)}
-            return self._client.generate(prompts=[prompts[number]], n=n, generation_kwargs=options, **sampling)
+            return self._ask(prompts=[prompts[number]], n=n, generation_kwargs=options, **sampling)
 
         with ThreadPoolExecutor(_REQUESTS_IN_FLIGHT) as requests:
             answers = list(requests.map(ask, range(len(prompts))))
         return {key: [value for answer in answers for value in answer[key]] for key in answers[0]}
-
-
-class _With:
-    """An engine or a client with another ``generate``; all other attributes are its own."""
-
-    def __init__(self, inner: Any, generate: Callable[..., Any]) -> None:
-        self._inner = inner
-        self.generate = generate
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 @torch.no_grad()

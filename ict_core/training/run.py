@@ -218,7 +218,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
             selection=replace(Choice.of(method), decisions=decisions),
             seed=run.seed,
             training_log=log,
-            rollouts=training.rollouts,
+            probe_bound=None if training.rollouts is None else training.rollouts.probe_bound,
         )
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(ShownProgress("reward"))

@@ -17,10 +17,11 @@ All private names of TRL and transformers that are used:
     _llm_weights_sleeping                 set there, as TRL's `_init_vllm` does
     _attn_implementation                  read and set in configs (training.fast.packed_forward): only ``sdpa`` is known
 
-Three attributes of other objects are replaced, as neither TRL nor transformers has an option for them
+Attributes of other objects are replaced, as neither TRL nor transformers has an option for them
 (``tests/training/test_replaced.py`` fails once there is one):
 
     grpo_trainer.VLLMGeneration           training.rollouts: TRL's has one seed for all requests, and no dtype
+    its engine's or client's generate     there: TRL sends one seed, or none, with all requests
     model.generate                        training.fast.sampling: TRL does not pass ``custom_generate`` on
     model.forward                         training.fast.packed_forward: wrappers for ranks must see packed passes
 """
@@ -35,7 +36,7 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict, use_adapter
 
-from ict_core.config.methods import Clip, Rollouts
+from ict_core.config.methods import Clip
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
@@ -83,7 +84,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             prefix computed once, for the families of docs/models.md.
         seed: the base of each step's seeds, for rollouts and for the rule's random draws; None: ``args.seed``.
         training_log: records each step; None: a new log without a token sample.
-        rollouts: the study's settings for rollouts by vLLM; None: as ``args`` says.
+        probe_bound: with `training.rollouts.SeededGeneration`, how far vLLM's log-probs may be from the trainer's.
 
     Raises:
         UserError: the selection is unknown, or ``args`` states what a selection is not defined for.
@@ -104,7 +105,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         passes: Literal["dense", "packed"] = "dense",
         seed: int | None = None,
         training_log: TrainingLog | None = None,
-        rollouts: Rollouts | None = None,
+        probe_bound: float | None = None,
         **kwargs: Any,
     ) -> None:
         self._choice = Choice.of(selection, selection_warmup_steps)
@@ -118,7 +119,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self.training_log = training_log or TrainingLog(self.num_generations, sample_every=None, sample_groups=0)
         self._updates = self.num_iterations  # per rollout batch
         self._kl_coef, self._has_reference = self.beta, bool(self.beta)  # `_kl_coef`: at the last rollouts
-        self._correction = correction_of(self.args, rollouts)
+        self._correction = correction_of(self.args)
         # otherwise TRL would compute log-probs of vLLM's tokens by its own dense passes
         self.vllm_importance_sampling_correction = False
         self._surrogate = self._choice.surrogate or Clip(kind="clip", low=self.epsilon_low, high=self.epsilon_high)
@@ -127,10 +128,10 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
         self._covered: Covered | None = None
         if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
-            self._covered = Covered(self.accelerator, self._passes, self._surrogate.share, self._pad_id)
-        self._probe_bound: float | None = None
-        if rollouts is not None:
-            self._probe_bound, vllm = rollouts.probe_bound, self.vllm_generation
+            self._covered = Covered(self._passes, self._surrogate.share)
+        self._probe_bound = probe_bound
+        if probe_bound is not None:
+            vllm = self.vllm_generation
             vllm.probe = tokenizer(self.train_dataset[:_PROBE_PROMPTS]["prompt"])["input_ids"]
             vllm.seed_of = lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n)
         # per rollout batch: its micro-batches in order, the weights of each update, all ranks' rows in the token sample

@@ -157,7 +157,6 @@ RUNS_CODE = {
 }
 ALLOWED = {
     ("ict_core/process/forkserver.py", "a message of multiprocessing"),  # a socket's bytes, read as JSON
-    ("ict_core/training/resume.py", "torch.load"),  # with weights_only=True, as transformers loads the same files
 }
 
 

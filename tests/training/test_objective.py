@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 
-from ict_core.config.methods import Correction
+from ict_core.config.methods import Clip, Correction
 from ict_core.errors import UserError
-from ict_core.training.objective import importance_ratio, k3, normaliser, psi, reward_advantages, selected_loss
+from ict_core.training.objective import importance_ratio, k3, normaliser, reward_advantages, selected_loss, surrogate
 
 MASK = torch.tensor([[True, True, True, True], [True, True, False, False]])
+CLIP = Clip(kind="clip", low=0.2, high=0.2)
 KEPT = torch.tensor([[True, False, True, False], [False, False, False, False]])
 
 
@@ -52,9 +53,10 @@ def test_a_sequence_that_keeps_nothing_adds_zero_and_still_counts():
 
 
 def test_the_surrogate_clips_on_the_side_of_the_advantage():
-    log_ratio = torch.tensor([[1.5, 1.1, 0.5], [1.5, 1.1, 0.5]]).log()
-    surrogate, binds = psi(log_ratio, torch.tensor([[1.0], [-1.0]]), 0.2, 0.2)
-    assert surrogate.tolist() == [pytest.approx([1.2, 1.1, 0.5]), pytest.approx([-1.5, -1.1, -0.8])]
+    logps = torch.tensor([[1.5, 1.1, 0.5], [1.5, 1.1, 0.5]]).log()
+    every = torch.ones_like(logps).bool()
+    parts, binds = surrogate(CLIP, logps, torch.zeros_like(logps), torch.tensor([[1.0], [-1.0]]), every)
+    assert parts.tolist() == [pytest.approx([1.2, 1.1, 0.5]), pytest.approx([-1.5, -1.1, -0.8])]
     assert binds.tolist() == [[True, False, False], [False, False, True]]
 
 
@@ -75,7 +77,7 @@ def test_a_weight_is_the_factor_of_the_tokens_advantage():
     counts, found = normaliser("response", MASK, MASK), []
     for factor, shaped in ((weights * MASK, advantages), (MASK.float(), weights * advantages)):
         own = logps.clone().requires_grad_()
-        loss = selected_loss(psi(own - old, shaped, 0.2, 0.2)[0], factor, counts)
+        loss = selected_loss(surrogate(CLIP, own, old, shaped, MASK)[0], factor, counts)
         loss.backward()
         found.append((loss.item(), own.grad))
     assert found[0][0] == pytest.approx(found[1][0])

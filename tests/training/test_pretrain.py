@@ -45,8 +45,3 @@ def test_a_step_is_that_of_torch_up_to_its_bfloat16():
             optimizer.step()
     torch.testing.assert_close(ours, torchs, atol=0.02, rtol=0.0)
     assert (ours - start).abs().max() > 0.05
-
-
-def test_a_vector_is_refused():
-    with pytest.raises(ValueError, match="two-dimensional"):
-        Muon([torch.nn.Parameter(torch.zeros(3))], lr=0.1)

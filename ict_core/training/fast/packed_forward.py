@@ -51,7 +51,7 @@ def _attention(
             attended: Tensor = ShortAttention.apply(q, k, v, options["scaling"])
             outputs.append(attended.transpose(1, 2).flatten(0, 1))
             continue
-        window_mask = _window(start, length, window, query.device) if window < length or start else None
+        window_mask = _window(start, length, window, query.device)
         outputs.append(sdpa_attention_forward(module, q, k, v, window_mask, **options)[0].flatten(0, 1))
     return torch.cat(outputs)[packed.cells].unsqueeze(0), None
 
@@ -68,14 +68,19 @@ def _gathered_attention(
             states.unflatten(1, part.shape[1:]).unflatten(0, index.shape).transpose(1, 2)
             for states, part in zip(cells.split(widths, 1), flat, strict=True)
         )
-        window_mask = _window(0, index.size(1), window, cells.device) if window < index.size(1) else None
+        window_mask = _window(0, index.size(1), window, cells.device)
         outputs.append(sdpa_attention_forward(module, q, k, v, window_mask, **options)[0].flatten(0, 1))
     attended: Tensor = FirstCells.apply(torch.cat(outputs), packed.gathering)
     return attended.unsqueeze(0)
 
 
-def _window(start: int, length: int, size: float, device: torch.device) -> Tensor:
-    """A mask, (1, 1, L - start, L) bool: each token from ``start`` on sees itself and the ``size`` - 1 before it."""
+def _window(start: int, length: int, size: float, device: torch.device) -> Tensor | None:
+    """A mask, (1, 1, L - start, L) bool: each token from ``start`` on sees itself and the ``size`` - 1 before it.
+
+    None where every token sees all before it, which sdpa does without a mask.
+    """
+    if not start and length <= size:
+        return None
     positions = torch.arange(length, device=device)
     distance = positions[start:, None] - positions
     return ((distance >= 0) & (distance < size))[None, None]

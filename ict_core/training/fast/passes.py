@@ -30,7 +30,6 @@ class PackedPasses(DensePasses):
             teach(plain(self.accelerator, trainer.ref_model), trainer.temperature)
 
     def states(self, batch: Batch, live: Tensor | None) -> tuple[Tensor, Tensor]:
-        """See :class:`ict_core.training._passes.DensePasses`."""
         mask, model, args = batch["completion_mask"].bool(), self.trainer.model, self.trainer.args
         groups = torch.arange(len(mask), device=mask.device) // self.trainer.num_generations
         where = torch.full(mask.shape, -1, device=mask.device)
@@ -78,7 +77,6 @@ class PackedPasses(DensePasses):
         return torch.stack([zeros.index_put(at, part) for part in logps]) if entropy else zeros.index_put(at, logps)
 
     def sampled_log_probs(self, batch: Batch) -> Tensor:
-        """See :class:`ict_core.training._passes.DensePasses`."""
         return batch["logprob"]
 
 
