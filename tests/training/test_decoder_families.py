@@ -114,7 +114,7 @@ def test_packed_passes_give_what_the_model_s_own_forward_pass_gives(name):
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
-@pytest.mark.parametrize("name", ["Llama", "StableLm", "Mistral, window"])
+@pytest.mark.parametrize("name", ["StableLm", "Mistral, window"])
 def test_a_layer_that_is_computed_again_for_its_gradient_sees_the_same_rows(name, reentrant):
     batch, found = rollouts(kl=False, vocabulary=64), []
     read, ids = batch["completion_mask"].bool(), batch["completion_ids"]
@@ -131,7 +131,7 @@ def test_a_layer_that_is_computed_again_for_its_gradient_sees_the_same_rows(name
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
-@pytest.mark.parametrize("name", ["Llama, tied", "Mistral, window", "Gemma2", "Granite"])
+@pytest.mark.parametrize("name", ["Llama, tied", "Gemma2"])
 def test_a_step_of_such_a_model_is_that_of_trl_s_dense_passes(name, tiny_checkpoint, tmp_path):
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(tiny_checkpoint, checkpoint)

@@ -87,8 +87,7 @@ def trainers(request, tiny_checkpoint, tmp_path_factory):
     return trainer_of("dense"), trainer_of("packed")
 
 
-@pytest.mark.parametrize("examples", [0, 40], ids=["", "worked examples"])
-@pytest.mark.parametrize("micro_batches", [1, 2], ids=["whole", "in two"])
+@pytest.mark.parametrize(("micro_batches", "examples"), [(1, 40), (2, 0)], ids=["whole, worked examples", "in two"])
 @pytest.mark.parametrize("rule", RULES)
 def test_losses_and_gradients_are_those_of_the_dense_passes(trainers, rule, micro_batches, examples):
     dense, packed = trainers
@@ -159,7 +158,7 @@ def test_an_ungraded_answer_is_neither_right_nor_wrong(trainers, variant):
     trainer, batch = trainers[0], rollouts(kl=trainers[0]._kl_coef != 0)
     trainer._choice = Choice.of(variant)
     lengths = batch["completion_mask"].sum(1).tolist()
-    for seed in range(20):
+    for seed in range(4):
         draws = torch.randint(0, 3, (B,), generator=torch.Generator().manual_seed(seed)).tolist()
         rewards = [None, 0.0, 1.0, *([0.0, 1.0, None][draw] for draw in draws[3:])]
         batch["rewards"] = torch.tensor([torch.nan if reward is None else reward for reward in rewards])
