@@ -76,6 +76,8 @@ def select(
     parts = []
     for rows in torch.arange(len(mask), device=mask.device).split(group_size):
         ids, attention = (part[rows] for part in with_prompts(batch))
+        first = int(attention.any(0).int().argmax())  # without padding, as some models count positions from column 0
+        ids, attention = ids[:, first:], attention[:, first:]
         states = model.get_decoder()(input_ids=ids, attention_mask=attention, use_cache=False).last_hidden_state
         states = states[:, -length - 1 : -1].flatten(0, 1)
         where = torch.arange(len(states), device=mask.device).view(-1, length).masked_fill(~mask[rows], -1)

@@ -44,6 +44,7 @@ FAMILIES = {  # the name in transformers and what differs from SIZES
     "Olmo2": {},
     "Olmo3": WINDOW,
     "GPTNeoX": {},
+    "GPT2": dict.fromkeys(("attn_pdrop", "embd_pdrop", "resid_pdrop"), 0.0),
     "Starcoder2": {},
     "StableLm": {},
     "Glm4": {"head_dim": 8},
@@ -59,6 +60,7 @@ REFUSED = {
     "Gemma2": ({"attn_logit_softcapping": 5.0}, "attn_logit_softcapping"),
     "Qwen3Next": ({}, "linear_attention"),
     "Granite": ({"attention_dropout": 0.1}, "attention_dropout above 0"),
+    "GPTBigCode": ({}, "attn_pdrop, embd_pdrop, resid_pdrop above 0"),
     "Falcon": ({}, "RuntimeError"),  # has an attention of its own, past transformers' interface
 }
 
@@ -164,8 +166,10 @@ def test_a_configuration_is_tried_small_before_anything_is_trained():
         check_family(transformers.Qwen3NextConfig())
 
 
-@pytest.mark.parametrize("family", ["Bloom", "GptOss", "Mamba", "FalconH1", "Bamba", "Rwkv", "Zamba"])
-def test_a_family_without_sdpa_is_refused_in_one_line(family):
+@pytest.mark.parametrize(
+    "family", ["Bloom", "GptOss", "Mamba", "FalconH1", "Bamba", "Rwkv", "Zamba", "Gemma3nText", "ModernBertDecoder"]
+)
+def test_a_family_that_cannot_be_packed_is_refused_in_one_line(family):
     with pytest.raises(UserError, match=r"^training.passes: packed .*passes: dense$"):
         check_family(getattr(transformers, f"{family}Config")())
 

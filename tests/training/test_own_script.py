@@ -10,7 +10,7 @@ import pytest
 import torch
 from datasets import Dataset
 from short_runs import serve
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from ict_core import Choice, Rule, SelectiveGRPOTrainer, UserError, select
@@ -318,9 +318,16 @@ def rollouts():
     }
 
 
-def test_select_gives_the_tokens_of_the_highest_entropy(tiny_checkpoint):
+def of_absolute_positions(_):
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=64, n_embd=32, n_layer=1, n_head=2, initializer_range=0.2))
+    return model.double().eval()
+
+
+@pytest.mark.parametrize("made_of", [model_of, of_absolute_positions])
+def test_select_gives_the_tokens_of_the_highest_entropy(tiny_checkpoint, made_of):
     """An oracle: one row at a time, without padding, by log_softmax in float64."""
-    model, batch = model_of(tiny_checkpoint), rollouts()
+    model, batch = made_of(tiny_checkpoint), rollouts()
     chosen = select(model, batch, "entropy-20-by-group", group_size=2)
     for row in range(4):
         prompt = batch["prompt_ids"][row][batch["prompt_mask"][row].bool()]

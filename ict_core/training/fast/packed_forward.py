@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import re
 from typing import Any
 
 import torch
@@ -22,6 +23,8 @@ _ATTENTION = "packed"
 _LAYERS = {"full_attention", "sliding_attention"}
 _SMALL = {"num_hidden_layers": 2, "vocab_size": 64, "sliding_window": 3, "max_window_layers": 1}
 _SMALL |= {"intermediate_size": 64, "moe_intermediate_size": 64}
+# keys such as attention_dropout, attn_pdrop, hidden_dropout_prob; not those of heads that a causal model lacks
+_DROPOUT = r"(?!classifier|summary).*drop(out(_prob)?)?$"
 _ROUNDING = 3.0  # times the root of a dtype's precision: how much two orders of operations may differ, nats
 _SHORT = 256  # longest sequence, in tokens, whose attention probabilities are kept
 _VOCABULARY_CHUNK = 32_768  # logits of a token that are in memory at a time, as in TRL
@@ -136,7 +139,7 @@ def check_family(config: Any) -> None:
             small.layer_types = (sorted(set(small.layer_types)) * 2)[:2]
         small.pad_token_id = None
         model = AutoModelForCausalLM.from_config(small, dtype=torch.float32)
-    except (AttributeError, ValueError) as error:  # a size that a family derives from others, or attention without sdpa
+    except Exception as error:  # a size that a family derives from others, attention without sdpa, and others
         raise _refusal(config, error) from None
     add_packed_forward(model, 1.0)
 
@@ -149,8 +152,7 @@ def _unknown(config: Any) -> str | None:
         return f"attention {config._attn_implementation}"
     if getattr(config, "attn_logit_softcapping", None) is not None:
         return "attn_logit_softcapping, which sdpa leaves out"
-    rates = {name: rate for name, rate in config.to_dict().items() if name.endswith("_dropout") and rate}
-    if dropped := sorted(rates.keys() - {"classifier_dropout"}):
+    if dropped := sorted(name for name, rate in config.to_dict().items() if rate and re.match(_DROPOUT, name)):
         return f"{', '.join(dropped)} above 0, which packed passes leave out"
     return None
 
