@@ -234,17 +234,13 @@ class ShownProgress(TrainerCallback):
 
     def __init__(self, shown: str) -> None:
         self._shown = shown
-        self._progress: Progress | None = None
         self._mean = float("nan")
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Called by transformers once it knows the step at which a training resumes."""
-        if state.is_world_process_zero:
-            self._progress = Progress("step", state.max_steps)
+        self._progress: Progress | None = None
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Called by transformers after each step, with TRL's means over it, and once more at the end without them."""
-        if self._progress is not None and "loss" in logs:
+        if state.is_world_process_zero and "loss" in logs:
+            self._progress = self._progress or Progress("step", state.max_steps)
             mean = logs.get(self._shown, self._mean)  # of the last rollouts, where an update has none of its own
             self._mean = float("nan") if mean is None else mean  # None where no answer could be graded
             self._progress.update(state.global_step, **{self._shown: self._mean})
