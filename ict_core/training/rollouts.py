@@ -106,11 +106,11 @@ class SeededGeneration(VLLMGeneration):
             # with a request's own seed, chunked prefill crashes vLLM's CPU sampler
             tokens = max(4096, self.max_model_length or 0)
             settings |= {"enable_chunked_prefill": False, "max_num_batched_tokens": tokens}
-        self.llm: Any = LLM(**settings)
-        self._ask = self.llm.generate
-        self.llm.generate = self._colocated
+        llm: Any = LLM(**settings)
+        self.llm, self._ask = llm, llm.generate
+        llm.generate = self._colocated
         if self.enable_sleep_mode:
-            self.llm.sleep(level=2)
+            llm.sleep(level=2)
         self._llm_weights_sleeping = self.enable_sleep_mode
         self.accelerator.wait_for_everyone()
 
