@@ -33,6 +33,12 @@ def test_a_cell_that_the_study_lacks_is_named(capsys):
     )
 
 
+def test_a_training_is_stopped_after_one_step_at_the_earliest(capsys):
+    cell = ["--model", "mini-s", "--variant", "ict-10", "--seed", "0"]
+    assert main(["train", *CELL, *cell, "--stop-after", "0"]) == 2
+    assert "Invalid value for '--stop-after': " in capsys.readouterr().err
+
+
 def test_a_missing_study_and_a_missing_input_are_named(capsys, tmp_path):
     assert "none.yaml" in run(capsys, "check", "--study", str(tmp_path / "none.yaml"))
     inputs = ["--completions", str(tmp_path / "c.parquet"), "--problems", "p", "--out", "o", "--manifest", "m"]

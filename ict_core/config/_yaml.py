@@ -68,6 +68,8 @@ def _node(event: Any, events: Iterator[Any], depth: int = 1) -> Any:
     for key in inner:
         if not isinstance(key, yaml.ScalarEvent):
             raise _refused(key, "a key that is no text", "a text")
+        if key.anchor is not None or key.tag is not None:
+            raise _refused(key, "a key with a tag or an anchor", "a text alone")
         if key.value in mapping:
             raise _refused(key, f"{key.value}: stands twice in a mapping", "each key once")
         mapping[key.value] = _node(next(events), events, depth + 1)

@@ -66,7 +66,8 @@ def load_study(path: Path) -> Study:
         if file.numerics == "deterministic" and model.hardware is None:
             allowed = f"portable or native, as {name} states no `hardware` and runs on the CPU"
             mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
-    mistakes.add_all(path, _check_study(file, training, models, methods, train_sets))
+    trained = {variant: methods[variant] for variant in file.variants() if variant in methods}
+    mistakes.add_all(path, _check_study(file, training, models, trained, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
         _check_named(mistakes, path, f"evidence.validity.{key}", _file(path, "methods", arm))
@@ -84,7 +85,7 @@ def load_study(path: Path) -> Study:
         rates_of=stored_rates,
         training=read["training"][file.training],
         models=models,
-        methods={variant: methods[variant] for variant in file.variants()},
+        methods=trained,
         benchmarks=benchmarks,
         train_sets=train_sets,
         numerics=file.numerics or numerics,

@@ -19,7 +19,9 @@ from ict_core.store.token_scores import score_name
 class Percent(Method):
     """A selector that keeps a share of the tokens."""
 
-    percent: Decimal = Field(gt=0, le=100, description="a number > 0 and <= 100")
+    percent: Decimal = Field(
+        gt=0, le=100, decimal_places=30, description="a number > 0 and <= 100, with at most 30 digits after the point"
+    )
 
     @property
     def fraction(self) -> Fraction:

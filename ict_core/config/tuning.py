@@ -34,11 +34,14 @@ class Tuning(Section):
         yield from repeated("seeds", self.seeds)
         if len(self.rates) < 2 or list(self.rates) != sorted(set(self.rates)):
             yield refused("rates", list(self.rates), "at least 2 different rates, the lowest first")
+        elif self.extend:
+            wider = [*self.beyond()[:2], *self.rates, *self.beyond()[2:]]
+            if wider != sorted(set(wider)) or wider[0] < LEAST_RATE or wider[-1] > MOST_RATE:
+                bounds = f"from {LEAST_RATE:g} to {MOST_RATE:g}"
+                allowed = f"rates whose next two on either side, with two digits, are others {bounds}, with extend"
+                yield refused("rates", list(self.rates), allowed)
         for index, rate in enumerate(self.rates):
             yield from unnamed(f"rates[{index}]", rate)
-        if self.extend and len(self.rates) > 1 and not LEAST_RATE <= self.beyond()[0] < self.beyond()[-1] <= MOST_RATE:
-            allowed = f"rates whose next two on either side lie from {LEAST_RATE:g} to {MOST_RATE:g}, with extend"
-            yield refused("rates", list(self.rates), allowed)
         if self.halving and len(self.seeds) < 2:
             yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
 

@@ -54,7 +54,7 @@ def run(
     inputs: Inputs,
     out: Given,
     stop_after: Annotated[
-        int | None, Option(help="optimiser steps, for `ict verify` (default: the recipe's steps)")
+        int | None, Option(min=1, help="optimiser steps, for `ict verify` (default: the recipe's steps)")
     ] = None,
     trackers: Annotated[Path | None, Option(help="a folder for the files of the trackers that the study names")] = None,
 ) -> None:

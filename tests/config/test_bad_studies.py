@@ -36,6 +36,7 @@ CASES = {
     "reserved name": (MINI, "[grpo, entropy-20, stapo, ict", "[base, grpo, entropy-20, stapo, ict", "grid[0].methods[0]", "'base'"),
     "threshold 120": (ICT, "percent: 10", "percent: 120", "percent", "120"),
     "beyond all numbers": (MINI, "margin_points: 2.0", "margin_points: 1.0e999", "1.0e999", "line"),
+    "a share of countless digits": (ICT, "percent: 10", "percent: '1e-999999999'", "percent", "'1e-999999999'", "30 digits"),
     "threshold is not finite": (ICT, "percent: 10", "percent: .nan", "percent", "nan"),
     "unknown selector": (ICT, "selector: top-score", "selector: top-scores", "selector", "'top-scores'", "stapo"),
     "no selector": (ICT, "selector: top-score\n", "", "selector", "stapo"),
@@ -93,6 +94,7 @@ CASES = {
     "a GPU's numerics on a CPU": (MINI, "baselines:", "numerics: deterministic\nbaselines:", "numerics", "'deterministic'"),
     "one rate": (MINI, "baselines:", f"{TUNED.replace('1.0e-4, ', '')}baselines:", "tuning.rates", "[0.0003]"),
     "a rate of many digits": (MINI, "baselines:", f"{TUNED.replace('1.0e-4', '1.2345678e-4')}baselines:", "tuning.rates[0]", "0.00012345678"),
+    "rates too near for two beyond them": (MINI, "baselines:", f"{TUNED.replace('3.0e-4', '1.01e-4').replace('}', ', extend: true}')}baselines:", "tuning.rates", "[0.0001, 0.000101]", "extend"),
     "a variant at a rate": (MINI, "ict-10,", "ict-10@0.0001,", "grid[0].methods[3]", "'ict-10@0.0001'"),
     "cell twice": (MINI, BLOCK_2, BLOCK_2.replace("ict-5", "ict-10"), "grid[1]", "mini-s/ict-10/seed 0"),
     "baseline not in the grid": (MINI, "baselines: [grpo,", "baselines: [ict-5,", "baselines[0]", "'ict-5'", "[0, 1, 2]"),
@@ -206,7 +208,7 @@ def test_a_name_that_climbs_or_hides_is_no_studys(configs, edit, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["a: &a [*a]", "a: !!int 1", "a: 1\n---\na: 2", f"a: {'[' * 20_000}", "a: 1 " + "#" * 200_000]
+    "text", ["a: &a [*a]", "a: !!int 1", "!!str a: 1", "&a a: 1", "a: 1\n---\na: 2", f"a: {'[' * 20_000}", "a: 1 " + "#" * 200_000]
 )
 def test_what_could_stand_for_anything_is_refused_in_one_line(configs, text):
     (configs / MINI).write_text(text)

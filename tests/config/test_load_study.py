@@ -434,6 +434,14 @@ def test_a_warm_up_of_its_own_stands_before_the_studys(configs):
     assert [methods[v].warmup for v in ("ict-20", "ict-10", "random-10", "grpo")] == [9, 5, 5, 0]
 
 
+def test_a_variant_that_is_only_varied_and_not_trained_limits_no_study(configs):
+    (configs / "methods/ict-20.yaml").write_text("of: ict-10\nwarmup_steps: 0\n")
+    text = (configs / MINI).read_text().replace("selection_warmup_steps: 5\n", "")
+    grid, baselines = "grid: [{models: [mini-s], methods: [grpo, ict-20], seeds: [0]}]\n", "baselines: [grpo]\n"
+    (configs / MINI).write_text(text.partition("grid:")[0] + grid + baselines)
+    assert list(load(configs).methods) == ["grpo", "ict-20"]  # ict-10 has no warm-up of its own
+
+
 def test_every_reading_of_the_specification_is_a_variant():
     study = project("mini-ablations")
     values: dict[str, set[str]] = {}
