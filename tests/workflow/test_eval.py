@@ -160,7 +160,7 @@ def refuse(model, name, work):
 @pytest.mark.slow
 def test_a_folder_that_is_no_model_and_one_that_a_study_makes_are_refused(uninterrupted, tmp_path):
     copy = Copy(tmp_path / "copy", uninterrupted)
-    for model, message in (("mini-xs", "is pretrained by a study"), (str(tmp_path), "cannot be")):
+    for model, message in (("mini-xs", "is trained by a study"), (str(tmp_path), "cannot be")):
         done = copy.run("ict", "eval", model, "--benchmarks", "mini-word", "--out", str(tmp_path / "out"))
         assert done.returncode == 2 and message in done.stdout, done.stdout
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
