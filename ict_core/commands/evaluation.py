@@ -62,9 +62,8 @@ class Sampled:
         from ict_core.config.mistakes import faults_of
         from ict_core.config.study_file import Evaluation
 
-        keys = ("engine", "samples", "temperature", "top_p", "max_new_tokens", "threads")
         try:
-            return Evaluation(**{key: getattr(self, key) for key in keys})
+            return Evaluation(**{key: value for key, value in asdict(self).items() if key != "portable"})
         except ValidationError as error:
             message = "; ".join(f"--{key.replace('_', '-')}: {text}" for key, text in faults_of(error, Evaluation))
             raise UserError(message) from None

@@ -92,15 +92,12 @@ def load_study(path: Path) -> Study:
         trackers=file.trackers,
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
-    mistakes.add_all(path, _check_recipes(study))
-    mistakes.raise_if_any()  # with a wrong recipe the next check has no meaning
-    mistakes.add_all(path, _check_recorded(study))
-    mistakes.raise_if_any()
-    if stored_rates is None:
-        return study
-    mistakes.add_all(path, _check_rates(study, stored_rates))
-    mistakes.raise_if_any()
-    chosen = stored_rates.choices(study.rated_arms())
+    checks = [_check_recipes(study), _check_recorded(study)]
+    checks += [_check_rates(study, stored_rates)] if stored_rates else []
+    for check in checks:
+        mistakes.add_all(path, check)
+        mistakes.raise_if_any()  # the next one has a meaning only with recipes that are right
+    chosen = stored_rates.choices(study.rated_arms()) if stored_rates else []
     return replace(study, tuned={(choice["model"], choice["variant"]): choice["learning_rate"] for choice in chosen})
 
 
@@ -172,23 +169,18 @@ def _check_name(key: str, name: str, stem: str) -> Iterator[Fault]:
         yield refused(key, name, f"{stem!r}, as the file is called")
 
 
-def _check_beside(study: Study, root: Path) -> Iterator[Fault]:
-    """Check that the studies that `beside` names are stored."""
-    for index, name in enumerate(study.beside):
-        claims = StudyFiles(root / stored_folder(name)).claims
-        if not claims.is_file():
-            names = sorted(folder.name for folder in claims.parents[1].glob("*") if StudyFiles(folder).claims.is_file())
-            yield Fault(f"beside[{index}]", f"{name!r}: there is no file {claims}; {one_of(names)}")
+def _check_stored(key: str, file: Path) -> Iterator[Fault]:
+    """Check that the stored study that a key names has a file."""
+    if not file.is_file():
+        names = [other.parent.name for other in file.parents[1].glob(f"*/{file.name}")]
+        yield Fault(key, f"{file.parent.name!r}: there is no file {file}; {one_of(names)}")
 
 
 def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None:
     """The learning rates that a stored study chose; None where a problem was noted."""
     file = StudyFiles(repository(path) / stored_folder(name)).rates
-    if file.is_file():
-        return StoredRates(name, hash_file(file), read_manifest(file))
-    names = sorted(folder.name for folder in file.parents[1].glob("*") if StudyFiles(folder).rates.is_file())
-    mistakes.add(path, "rates_of", f"{name!r}: there is no file {file}; {one_of(names)}")
-    return None
+    mistakes.add_all(path, _check_stored("rates_of", file))
+    return StoredRates(name, hash_file(file), read_manifest(file)) if file.is_file() else None
 
 
 def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
@@ -375,7 +367,8 @@ def check_sources(study: Study, root: Path, results: Path) -> None:
         if isinstance(model, LocalModel)
     ]
     study_file = configs / "studies" / f"{study.name}.yaml"
-    mistakes.add_all(study_file, _check_beside(study, root))
+    for index, name in enumerate(study.beside):
+        mistakes.add_all(study_file, _check_stored(f"beside[{index}]", StudyFiles(root / stored_folder(name)).claims))
     if study.data.mirror is not None and not has_problems(results):
         named.append((study_file, "data.mirror", study.data.mirror, "OWNER/NAME/CONFIG/SPLIT.jsonl"))
     for file, key, path, content in named:

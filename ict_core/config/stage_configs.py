@@ -25,11 +25,8 @@ def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[s
             `supervised_start` and `within_reach` one of `Study.base_cells`.
     """
     if stage in _OF_CELL:
-        if cell is None:
-            raise ValueError(f"stage {stage} needs a cell")
+        assert cell is not None
         return _OF_CELL[stage](study, cell)
-    if stage not in _OF_STUDY:
-        raise ValueError(f"there is no stage {stage!r}")
     return _OF_STUDY[stage](study)
 
 

@@ -1,6 +1,6 @@
 """The content of `configs/studies/<study>.yaml`, as it is written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -233,26 +233,21 @@ class StudyFile(Section):
             if samples < _LARGEST_K:
                 allowed = f"at least {_LARGEST_K} (n < k otherwise: the tables show pass@{_LARGEST_K})"
                 yield refused(f"evaluation.{key}", samples, allowed)
-        numbers = {"evaluation.samples_of": self.evaluation.samples_of, "data.problems_of": self.data.problems_of}
-        for key, by_benchmark in numbers.items():
-            for name in (by_benchmark or {}).keys() - set(self.benchmarks):
-                yield Fault(f"{key}.{name}", f"no such benchmark; {one_of(self.benchmarks)}")
-        for index, name in enumerate((self.learning_curve and self.learning_curve.benchmarks) or ()):
+        named = {f"evaluation.samples_of.{name}": name for name in self.evaluation.samples_of or ()}
+        named |= {f"data.problems_of.{name}": name for name in self.data.problems_of or ()}
+        named |= _by_place("learning_curve.benchmarks", self.learning_curve and self.learning_curve.benchmarks)
+        for key, name in named.items():
             if name not in self.benchmarks:
-                text = f"{name!r} is no benchmark of the study; {one_of(self.benchmarks)}"
-                yield Fault(f"learning_curve.benchmarks[{index}]", text)
+                yield Fault(key, f"{name!r} is no benchmark of the study; {one_of(self.benchmarks)}")
         yield from self._repeated_cells()
         yield from self._lacking_baselines()
         yield from self._seeds_that_tune_and_evaluate()
-        variants = self.variants()
-        validity = self.evidence.validity
-        if validity and validity.baseline not in variants:
-            hint = one_of(variants)
-            yield Fault("evidence.validity.baseline", f"{validity.baseline!r} is not in the grid; {hint}")
-        for key, named in (("shown", self.shown or ()), ("token_study.trained", self.token_study.trained or ())):
-            for index, variant in enumerate(named):
-                if variant not in variants:
-                    yield Fault(f"{key}[{index}]", f"{variant!r} is not in the grid; {one_of(variants)}")
+        named, variants = _by_place("shown", self.shown), self.variants()
+        named |= _by_place("token_study.trained", self.token_study.trained)
+        named |= {"evidence.validity.baseline": self.evidence.validity.baseline} if self.evidence.validity else {}
+        for key, name in named.items():
+            if name not in variants:
+                yield Fault(key, f"{name!r} is not in the grid; {one_of(variants)}")
 
     def names(self) -> Iterator[tuple[str, str, str]]:
         """Every other file that the study names: its folder in `configs`, the key that names it, the name."""
@@ -309,3 +304,8 @@ class StudyFile(Section):
                         f"model with every seed of the others (here: {', '.join(variants)})"
                     )
                     yield Fault(f"baselines[{index}]", text)
+
+
+def _by_place(key: str, names: Sequence[str] | None) -> dict[str, str]:
+    """The names of a list, if there is one, each under its own dotted key."""
+    return {f"{key}[{index}]": name for index, name in enumerate(names or ())}

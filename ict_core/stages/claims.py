@@ -1,5 +1,3 @@
-"""The verdict on every claim of the ledger."""
-
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,5 +1,3 @@
-"""The problems that a study trains and evaluates on."""
-
 from ict_core.jobs.command import Given, HeldOut, StudyFile, command, mirror_of, study_to_run
 
 

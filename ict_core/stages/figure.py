@@ -1,5 +1,3 @@
-"""One figure of a study."""
-
 from ict_core.errors import UserError
 from ict_core.jobs.command import Name, Results, StoredFolder, command
 

@@ -1,5 +1,3 @@
-"""The verdicts on a cell's completions."""
-
 import time
 from typing import TYPE_CHECKING, Annotated
 

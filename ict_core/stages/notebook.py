@@ -1,5 +1,3 @@
-"""The notebook of a study."""
-
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,5 +1,3 @@
-"""The paper's figures, numbered as in the paper."""
-
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,5 +1,3 @@
-"""The pages of a study."""
-
 from ict_core.jobs.command import Results, StoredFolder, command
 
 

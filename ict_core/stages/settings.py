@@ -1,5 +1,3 @@
-"""The settings that the evidence is read by."""
-
 from ict_core.jobs.command import Given, StudyFile, command, load_study
 
 

@@ -1,5 +1,3 @@
-"""Every number that is shown."""
-
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,5 +1,3 @@
-"""Every table of a study."""
-
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

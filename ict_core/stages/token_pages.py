@@ -1,5 +1,3 @@
-"""The tables, figures, claims and page of a token study."""
-
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,5 +1,3 @@
-"""The training of one cell."""
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-"""The choice of a variant's learning rate."""
-
 import time
 from pathlib import Path
 from typing import Annotated, Any

@@ -208,7 +208,16 @@ def test_a_name_that_climbs_or_hides_is_no_studys(configs, edit, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["a: &a [*a]", "a: !!int 1", "!!str a: 1", "&a a: 1", "a: 1\n---\na: 2", f"a: {'[' * 20_000}", "a: 1 " + "#" * 200_000]
+    "text",
+    [
+        "a: &a [*a]",
+        "a: !!int 1",
+        "!!str a: 1",
+        "&a a: 1",
+        "a: 1\n---\na: 2",
+        f"a: {'[' * 20_000}",
+        "a: 1 " + "#" * 200_000,
+    ],
 )
 def test_what_could_stand_for_anything_is_refused_in_one_line(configs, text):
     (configs / MINI).write_text(text)
