@@ -17,6 +17,8 @@ REPOSITORY = Path(__file__).parents[1]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 NOT_IMPORTED = {"setuptools"}
 EXAMPLES = [file for file in sorted((REPOSITORY / "examples").glob("*.py")) if "sys.argv" in file.read_text()]
+LOGS = REPOSITORY / "tests/comparison/logs"
+COMPARE = ["compare", f"{LOGS}/lm_eval", "--metric", "acc"]
 PLUGINS = re.compile(r"snakemake-(executor|storage)-plugin-.*")
 
 ABSENT = """import sys
@@ -127,8 +129,7 @@ def test_what_the_wheel_declares_is_enough_in_an_empty_environment(installed, ti
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     pip = [str(tmp_path / "venv/bin/python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, str(wheel)], check=True)
-    logs = REPOSITORY / "tests/comparison/logs/lm_eval"
-    assert "24 problems" in ran(tmp_path, "ict", "compare", str(logs), "--metric", "acc")
+    assert "24 problems" in ran(tmp_path, "ict", *COMPARE)
     subprocess.run([*pip, f"{wheel}[train]", pinned("torch")], check=True)
     for example in EXAMPLES:
         alone = shutil.copy(example, tmp_path)  # TRL's trainer with a selection, a rule and a loop of one's own
@@ -143,15 +144,12 @@ def test_a_study_asks_for_a_checkout(installed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("logs", "options", "problems"),
-    [("lm_eval", ("--metric", "acc"), 24), ("lighteval", (), 24), ("inspect", (), 4)],
-)
-def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed, logs, options, problems):
-    code = f"{ABSENT}from ict_core.commands.cli import main; main(sys.argv[1:])"
-    command = ("compare", str(REPOSITORY / "tests/comparison/logs" / logs), *options)
-    told = ran(installed, "ict", *command)
-    assert f"{problems} problems" in told and ran(installed, "python", "-c", code, *command) == told
+def test_logs_are_compared_without_a_checkout_and_without_what_trains(installed):
+    """All in one process, as its imports take the time."""
+    calls = [COMPARE, ["compare", f"{LOGS}/lighteval"], ["compare", f"{LOGS}/inspect"]]
+    code = f"{ABSENT}from ict_core.commands.cli import main\nfor call in {calls}: print('---', main(call))"
+    of_lm_eval, of_lighteval, of_inspect = ran(installed, "python", "-c", code).split("--- 0\n")[:3]
+    assert "24 problems" in of_lm_eval and "24 problems" in of_lighteval and "4 problems" in of_inspect
 
 
 @pytest.mark.slow

@@ -26,6 +26,8 @@ from ict_core.store.files import remove
 from ict_core.store.layout import REPOSITORY
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     import pandas as pd
 
     from ict_core.config.inputs import Benchmark, Model
@@ -112,16 +114,16 @@ def _known(folder: Path) -> list[str]:
 
 
 def _evaluated() -> list[str]:
-    """The project's models that are checkpoints as they are fetched, which no study trains first."""
+    """The project's models that no study trains first."""
     from ict_core.config.load import load_model
 
     models = {name: load_model(_MODELS / f"{name}.yaml") for name in _known(_MODELS)}
-    return [name for name, model in models.items() if not _made_by_a_study(model)]
+    return [name for name, model in models.items() if _only_fetched(model)]
 
 
-def _made_by_a_study(model: "Model") -> bool:
-    """Whether a study trains the base model, from nothing or from worked solutions."""
-    return model.kind == "pretrained-from-scratch" or model.supervised_start is not None
+def _only_fetched(model: "Model") -> "TypeGuard[Fetched]":
+    """Whether the base model is a checkpoint as it is fetched: no study pretrains it, or trains it on solutions."""
+    return model.kind != "pretrained-from-scratch" and model.supervised_start is None
 
 
 def _nearest(name: str, known: list[str]) -> str | None:
@@ -254,7 +256,7 @@ def stated_model(work: Path, model: str, name: str) -> "Fetched":
         for remark in remarks:
             print(f"* {remark}", file=sys.stderr)
     stated = load_model(path)
-    if _made_by_a_study(stated):
+    if not _only_fetched(stated):
         raise UserError(f"{model}: is trained by a study; give the folder of its checkpoint, .../base/seed-0/model")
     if stated.kind == "local" or path.read_bytes() != before:
         remove(work / _CHECKPOINT)
