@@ -215,7 +215,7 @@ def test_a_damaged_file_is_accepted_and_plans_or_is_refused_in_clear_lines(kind,
     files = files if mutants else files[:: -(-len(files) // MOST_FILES)]
     mutants = mutants or max(2, QUICK // len(files))
     told = Counter(told for file in files for told, _ in fuzz(file, Path(), mutants))
-    assert told.keys() == {"accepted", "refused"}
+    assert told["refused"] and told.keys() <= {"accepted", "refused"}  # each file itself is accepted
 
 
 def main() -> int:
