@@ -235,7 +235,7 @@ class StudyFile(Section):
                 yield refused(f"evaluation.{key}", samples, allowed)
         named = {f"evaluation.samples_of.{name}": name for name in self.evaluation.samples_of or ()}
         named |= {f"data.problems_of.{name}": name for name in self.data.problems_of or ()}
-        named |= _by_place("learning_curve.benchmarks", self.learning_curve and self.learning_curve.benchmarks)
+        named |= _by_place("learning_curve.benchmarks", self.learning_curve.benchmarks if self.learning_curve else None)
         for key, name in named.items():
             if name not in self.benchmarks:
                 yield Fault(key, f"{name!r} is no benchmark of the study; {one_of(self.benchmarks)}")
