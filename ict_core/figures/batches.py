@@ -26,13 +26,11 @@ FIGURE = FigureDeclaration(
 )
 
 
-def panels(batches: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The rows with as many updates as the recipe, and those with as many rollouts; the recipe's own are in both."""
-    recipe = batches[batches["variant"] == batches["rule"]].iloc[0]
-    rollouts = batches["prompts"] * batches["steps"]
+def panels(batches: pd.DataFrame, prompts: int, steps: int) -> dict[str, pd.DataFrame]:
+    """The rows with as many updates as the recipe of `prompts` x `steps`, and those with as many rollouts."""
     return {
-        f"{recipe['steps']} updates": batches[batches["steps"] == recipe["steps"]],
-        f"{recipe['prompts'] * recipe['steps']:,} prompts": batches[rollouts == recipe["prompts"] * recipe["steps"]],
+        f"{steps} updates": batches[batches["steps"] == steps],
+        f"{prompts * steps:,} prompts": batches[batches["prompts"] * batches["steps"] == prompts * steps],
     }
 
 
@@ -48,10 +46,12 @@ def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
     if not rules:
         return sentence("This study varies no batch: no variant declares batch as its factor.")
     columns: dict[str, pd.DataFrame] = {}
+    recipe = batches[batches["variant"] == batches["rule"]].iloc[0]  # the baseline at least, with every model
     batches = batches[batches["rule"].isin(rules)]
     for model in batches["model"].unique():
         rows = batches[batches["model"] == model]
-        columns |= {f"{model}, {title}": panel_rows for title, panel_rows in panels(rows).items()}
+        found = panels(rows, recipe["prompts"], recipe["steps"])
+        columns |= {f"{model}, {title}": panel_rows for title, panel_rows in found.items()}
     figure, axes = grid(len(PASS_METRICS), list(columns), rules, marks="open")
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, rows in zip(row, columns.values(), strict=True):

@@ -71,7 +71,7 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
                 continue
             axis.set_ylim(-4 * highest, 104 * highest)
             axis.tick_params(labelbottom=bool(quantity), labelleft=axis in axes[:, 0])
-            for model, line in zip(models, MODEL_LINES, strict=False):
+            for model, line in zip(models, itertools.cycle(MODEL_LINES), strict=False):
                 runs = steps[(steps["rule"] == rule) & (steps["model"] == model)]
                 _draw_line(axis, runs, column, chance, style(rule).colour, line)
     for rule, axis in zip(rules, axes[::2].flat, strict=False):
@@ -83,7 +83,7 @@ def draw(shadow: pd.DataFrame, variants: Sequence[str], baselines: Sequence[str]
     figure.align_ylabels()
     entries = [
         Line2D([], [], color="#222222", linestyle=line, linewidth=1.2, marker=".", markersize=3, label=model)
-        for model, line in zip(models.values(), MODEL_LINES, strict=False)
+        for model, line in zip(models.values(), itertools.cycle(MODEL_LINES), strict=False)
     ]
     entries.append(Line2D([], [], color=CHANCE, linewidth=0.8, label="as many tokens at random"))
     figure.legend(handles=entries, loc="outside lower center", ncols=len(entries))

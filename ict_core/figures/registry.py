@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ict_core.evidence.stored import Stored
 
 FIGURES = read_declarations(Path(__file__).parent, "FIGURE", FigureDeclaration)  # by the name of its module
-_OF_SCORES = {"runs", "levels", "contrasts"}
+_OF_SCORES = {"runs", "levels", "contrasts", "batches"}
 
 
 def figures_of(settings: Mapping[str, Any]) -> dict[str, FigureDeclaration]:

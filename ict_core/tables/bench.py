@@ -131,7 +131,7 @@ def _found(difference: float, low: float, high: float, verdict: str) -> str:
 def bench_table(
     *, contrasts: pd.DataFrame, shared_rate_contrasts: pd.DataFrame, settings: TableSettings, **frames: pd.DataFrame
 ) -> Table:
-    """One row per rule, the highest pass@4 first. The keyword arguments are the table's inputs, by name."""
+    """One row per rule, each model's highest pass@4 first. The keyword arguments are the table's inputs, by name."""
     baseline = settings.baselines[0]
     if not bench_controls(settings):
         empty = pd.DataFrame(columns=_COLUMNS)
@@ -140,9 +140,15 @@ def bench_table(
     views = {"own": contrasts, "shared": shared_rate_contrasts}
     numbers = pd.concat([_differences(frame, pairs, rates) for rates, frame in views.items()], ignore_index=True)
     numbers = numbers.merge(_of_arms(settings, frames), on=_KEY, how="left")
-    best_first = list(numbers.sort_values("level", ascending=False)["variant"])
-    orders = {"variant": best_first, "rates": ["own", "shared"], "kind": [BASELINE, RANDOM, SIGN, SCALED]}
-    numbers = in_order(numbers, model=list(frames["levels"]["model"]), **orders)
+    numbers = in_order(
+        numbers,
+        model=frames["levels"]["model"],
+        level=sorted(numbers["level"].dropna(), reverse=True),
+        variant=settings.variants,
+        rates=views,
+        kind=[BASELINE, RANDOM, SIGN, SCALED],
+        against=settings.variants,
+    )
     caption = f"{_caption(numbers, baseline, settings)}{_detectable(numbers, settings)}"
     numbers = numbers[_COLUMNS]
     if sources := settings.whole.get("sources"):
@@ -180,7 +186,8 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
         del heads[f"own {SIGN}"]
     texts = by_row(numbers, ["difference", "low", "high", "verdict"], _found)
     cells = numbers.assign(head=numbers["rates"] + " " + numbers["kind"], text=texts)
-    cells = wide(cells.drop_duplicates([*_KEY, "head"], keep="last"), _KEY, "head", heads)
+    cells = cells.groupby([*_KEY, "head"], sort=False)["text"].agg("; ".join).reset_index()  # of several controls
+    cells = wide(cells, _KEY, "head", heads)
     rules = numbers.drop_duplicates(_KEY).reset_index(drop=True)
 
     def rank(mean: float, low: float, high: float) -> str:

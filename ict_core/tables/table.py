@@ -75,7 +75,7 @@ def restricted(frames: Frames, variants: Sequence[str]) -> Frames:
     return restricted_frames
 
 
-def in_order(frame: pd.DataFrame, **orders: Iterable[str]) -> pd.DataFrame:
+def in_order(frame: pd.DataFrame, **orders: Iterable[object]) -> pd.DataFrame:
     """The rows sorted by the columns, each in its given order, the first foremost; other values go last, by name."""
 
     def rank(column: pd.Series) -> pd.Series:

@@ -31,7 +31,7 @@ ROWS = pd.DataFrame(
 
 
 def test_a_column_holds_the_updates_equal_and_one_the_rollouts():
-    held = {name: set(rows["variant"]) for name, rows in panels(ROWS[ROWS["rule"] == "ict-10"]).items()}
+    held = {name: set(rows["variant"]) for name, rows in panels(ROWS[ROWS["rule"] == "ict-10"], 32, 48).items()}
     assert held == {"48 updates": {"ict-10", "ict-10-8x48"}, "1,536 prompts": {"ict-10", "ict-10-8x192"}}
 
 
@@ -42,6 +42,13 @@ def test_a_line_a_rule_over_the_tokens_and_limits_where_there_are_any():
     assert lines == [[[[200, 0.1], [800, 0.5]]], [[[200, 0.2], [800, 0.5]]]]  # the baseline, which keeps 1, has none
     bars = [[bar.ravel().tolist() for bar in axis.collections[0].get_segments()] for axis in (updates, rollouts)]
     assert bars[0] == [pytest.approx([800, 0.4, 800, 0.6])] and len(bars[1]) == 2
+
+
+def test_a_model_may_lack_a_rule_with_the_batch_of_the_recipe():
+    other = ROWS[(ROWS["rule"] == "grpo") | (ROWS["prompts"] == 8)].assign(model="n")
+    figure = draw(pd.concat([ROWS, other]), ["grpo", "ict-10"])
+    assert [axis.get_title() for axis in figure.axes[2:4]] == ["n, 48 updates", "n, 1,536 prompts"]
+    assert figure.axes[2].lines[1].get_xydata().tolist() == [[200, 0.1]]
 
 
 def test_a_study_that_varies_no_batch_says_so():

@@ -28,7 +28,7 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     assert {note(name, study) for name in FIGURES} == {"Small."}
     scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
     told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}
-    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "bench"}
+    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "bench", "batches"}
     validity["outcome"] = "failed"
     told = {name for name in FIGURES if "tiny (failed gate: replica): not testable here" in note(name, study)}
     assert told == {"forest", "ablations", "bench"}

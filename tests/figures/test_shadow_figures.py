@@ -2,6 +2,7 @@
 
 import figure_frames
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 
@@ -37,6 +38,13 @@ def test_a_rule_has_its_recall_above_its_precision_with_what_chance_has_in_grey(
         band = axis.collections[1].get_paths()[0].vertices
         at = 100 * of_rule.loc[of_rule["step"] == 10, column]
         assert np.allclose(sorted(set(band[band[:, 0] == 10][:, 1])), sorted({at.min(), at.max()}))
+
+
+def test_every_model_is_drawn_however_many_they_are(shadow):
+    one = shadow[shadow["model"] == "tiny"]
+    figure = draw_forks(pd.concat(one.assign(model=f"m{i}") for i in range(6)), ["ict-10"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:-1] == [f"m{i} (3 seeds)" for i in range(6)]
+    assert len([x for x in figure.axes[0].lines if x.get_color() == style("ict-10").colour]) == 6
 
 
 def test_the_rollouts_are_those_of_the_first_baseline(shadow):

@@ -85,6 +85,19 @@ def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
     assert "tests would find" not in table.caption  # no spread is known
 
 
+def test_each_model_has_its_best_rule_first():
+    other = LEVELS.assign(model="small", mean=1 - LEVELS["mean"])
+    frames = {"levels": pd.concat([LEVELS, other]), "contrasts": pd.concat([TESTS, TESTS.assign(model="small")])}
+    rules = bench(**frames).readable[["model", "rule"]].to_numpy().tolist()
+    assert rules == [["tiny", "nsr"], ["tiny", "stare"], ["small", "stare"], ["small", "nsr"]]
+
+
+def test_two_controls_at_random_stand_in_one_cell():
+    arms = ARMS | {"stare-shuffled": ArmVariation("stare", "control", (("method.control", "—", "permuted-batch"),), 50)}
+    tests = pd.concat([TESTS, made.contrasts(pair("stare", "stare-shuffled", 0.03, "none seen"))])
+    assert bench(arms, contrasts=tests).readable["Δ random"].tolist() == ["—", "+5.0 ± 2.0 ↑; +3.0 ± 2.0"]
+
+
 def test_a_study_that_states_them_has_a_column_of_the_rules_sources():
     table, plain = bench(whole={"sources": {"grpo": "code", "stare": "code"}}), bench()
     assert table.readable["source"].tolist() == ["—", "code"]
