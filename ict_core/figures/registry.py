@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ict_core.errors import Damaged, UserError
 from ict_core.evidence.declarations import Shown, read_declarations
 
 
@@ -47,11 +48,19 @@ def reads(name: str) -> list[str]:
 
 
 def sentence_of(figure: Path) -> str | None:
-    """The text of `panels.sentence` in a PNG that `figures.write` made; None if the figure shows data."""
+    """The text of `panels.sentence` in a PNG that `figures.write` made; None if the figure shows data.
+
+    A UserError says that there is no such file, or none that can be read (`Damaged`).
+    """
     from PIL import Image
 
-    with Image.open(figure) as image:
-        return image.info.get("Description")
+    try:
+        with Image.open(figure) as image:
+            return image.info.get("Description")
+    except FileNotFoundError as error:
+        raise UserError(f"{figure}: no such file; run the stage that draws it") from error
+    except OSError as error:
+        raise Damaged(f"{figure}: not a PNG ({error})", figure) from None
 
 
 def draw(name: str, study: "Stored") -> "Figure":

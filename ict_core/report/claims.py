@@ -132,7 +132,7 @@ def stored_claims(file: Path, remedy: str) -> dict[str, Any]:
         raise UserError(f"{file}: no such file; {remedy}") from error
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{file}: not JSON ({error})", file) from None
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
         raise Damaged(f"{file}: not what `ict claims` wrote", file)
     return content
 

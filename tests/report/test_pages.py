@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from ict_core.config.study_file import Validity
+from ict_core.errors import Damaged
 from ict_core.evidence.stored import ArmVariation, Settings
 from ict_core.report.answer import answer, main_figure
 from ict_core.report.build import overview
-from ict_core.report.claims import estimate_text
+from ict_core.report.claims import estimate_text, stored_claims
 from ict_core.report.page import folded, page
 from ict_core.statistics.deciding import NOT_TESTABLE
 from ict_core.statistics.design import Design
@@ -110,6 +111,13 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
     mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
     other = overview(settings(scale="paper"), [CLAIM], compute(), mixed, "")
     assert "miniature.**" not in other and "different code (a.py)" in other
+
+
+@pytest.mark.parametrize("content", [b"{", b"7", b"{}", b'{"claims": 7}'])
+def test_a_damaged_ledger_is_told(content, tmp_path):
+    (tmp_path / "claims.json").write_bytes(content)
+    with pytest.raises(Damaged, match=r"claims\.json: not "):
+        stored_claims(tmp_path / "claims.json", "")
 
 
 @pytest.mark.parametrize(
