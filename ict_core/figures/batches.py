@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
@@ -34,13 +33,6 @@ def panels(batches: pd.DataFrame, prompts: int, steps: int) -> dict[str, pd.Data
     }
 
 
-def _draw_rule(axis: Axes, rule: str, rows: pd.DataFrame) -> None:
-    rows, look = rows.sort_values("tokens"), style(rule)
-    axis.plot(rows["tokens"], rows["kept"], color=look.colour, linestyle=look.line, marker=look.marker, markersize=3.5)
-    bars = rows[np.isfinite(rows["kept_low"]) & np.isfinite(rows["kept_high"])]
-    axis.vlines(bars["tokens"], bars["kept_low"], bars["kept_high"], color=look.colour, linewidth=0.9, alpha=0.6)
-
-
 def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
     rules = [rule for rule in batches["rule"].unique() if not (batches["reference"] == rule).any()]
     if not rules:
@@ -57,7 +49,10 @@ def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
         for axis, rows in zip(row, columns.values(), strict=True):
             axis.axhline(1, **GUIDE)
             for rule in rules:
-                _draw_rule(axis, rule, rows[(rows["rule"] == rule) & (rows["metric"] == metric)])
+                arm = rows[(rows["rule"] == rule) & (rows["metric"] == metric)].sort_values("tokens")
+                look, bars = style(rule), arm[np.isfinite(arm["kept_low"]) & np.isfinite(arm["kept_high"])]
+                axis.plot(arm["tokens"], arm["kept"], look.marker, color=look.colour, ls=look.line, markersize=3.5)
+                axis.vlines(bars["tokens"], bars["kept_low"], bars["kept_high"], look.colour, lw=0.9, alpha=0.6)
             axis.set_xscale("log")
             axis.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
             axis.xaxis.set_major_formatter("{x:,.0f}")

@@ -107,21 +107,19 @@ def label(variant: str) -> str:
 Marks = Literal["lines", "filled", "open", "markers"]  # in a legend: a line, a line with a marker, a marker
 
 
-def handles(variants: Sequence[str], marks: Marks) -> list[Line2D]:
-    """Legend entries, in order."""
-    return [
-        Line2D(
-            [],
-            [],
-            color=s.colour,
-            linestyle="None" if marks == "markers" else s.line,
-            marker="None" if marks == "lines" else s.marker,
-            markersize=3.5,
-            markerfacecolor=s.colour if marks == "filled" else "white",
-            linewidth=max(s.width, 1.4),
-        )
-        for s in map(style, variants)
-    ]
+def _entry(variant: str, marks: Marks) -> Line2D:
+    look = style(variant)
+    return Line2D(
+        [],
+        [],
+        color=look.colour,
+        linestyle="None" if marks == "markers" else look.line,
+        marker="None" if marks == "lines" else look.marker,
+        markersize=3.5,
+        markerfacecolor=look.colour if marks == "filled" else "white",
+        linewidth=max(look.width, 1.4),
+        label=label(variant),
+    )
 
 
 PANEL_HEIGHT = 2.1  # inches
@@ -150,10 +148,8 @@ def grid(
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title)
     columns = math.ceil(len(variants) / lines)
-    entries = [v for column in range(columns) for v in variants[column::columns]]  # the legend fills columns first
     figure.legend(
-        handles(entries, marks),
-        [label(v) for v in entries],
+        handles=[_entry(v, marks) for column in range(columns) for v in variants[column::columns]],  # column by column
         loc="outside lower center",
         ncols=columns,
         handlelength=1.0 if marks == "markers" else HANDLE,

@@ -14,7 +14,7 @@ from ict_core.evidence.stored import Settings, Stored, mixture_note, words
 from ict_core.figures.registry import FIGURES, figures_of, sentence_of
 from ict_core.markdown import markdown_table
 from ict_core.report.answer import answer, main_figure
-from ict_core.report.claims import estimate_text, stored_claims
+from ict_core.report.claims import estimate_text, not_tested, stored_claims
 from ict_core.report.page import MARKS, folded, page
 from ict_core.statistics.calibrated import nearest
 from ict_core.statistics.deciding import NOT_TESTED
@@ -45,10 +45,7 @@ def overview(
     manifest: Mapping[str, Any],
     answered: str,
 ) -> str:
-    """The first page as Markdown: the study's answer, its verdicts, and what was run.
-
-    Made from the ledger, a frame `records.COMPUTE`, the study's manifest, and its :func:`answer`.
-    """
+    """The first page as Markdown, from the ledger, a frame `records.COMPUTE`, the study's manifest and its answer."""
     main = main_figure(settings)
     figure, figure_file = FIGURES[main], StudyFiles(Path()).figure(main, "png").as_posix()
     parts = [
@@ -76,7 +73,8 @@ def overview(
 def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[str, Any]) -> str:
     config = settings.whole
     trained = compute[compute["stage"] == "train"]
-    is_tuning = trained["seed"].isin((config.get("tuning") or {}).get("seeds", []))
+    tuning = config.get("tuning") or {}
+    is_tuning = trained["seed"].isin(tuning.get("seeds", []))
     at_shared_rate = trained["variant"].map(lambda variant: rate_of(variant)[1] is not None) & ~is_tuning
     counts_text = (
         f" ({is_tuning.sum()} of them to choose learning rates by, {at_shared_rate.sum()} at the rate that all share)"
@@ -84,9 +82,8 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
         else ""
     )
     blocks = [[", ".join(map(str, block[key])) for key in ("models", "methods", "seeds")] for block in config["grid"]]
-    tuning_steps = (config.get("tuning") or {}).get("steps")
     batch_steps = [str(m["batch"]["steps"]) for m in config["methods"].values() if m.get("batch")]
-    steps_text = f" ({tuning_steps} where they choose a rate)" if tuning_steps else ""
+    steps_text = f" ({tuning['steps']} where they choose a rate)" if tuning.get("steps") else ""
     steps_text += f" ({', '.join(dict.fromkeys(batch_steps))} by a batch of their own)" if batch_steps else ""
     samples = config["evaluation"].get("samples_of") or {}
     extra = f" ({', '.join(f'{number} of {name}' for name, number in samples.items())})" * bool(samples)
@@ -153,13 +150,12 @@ def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
         for claim in claims
         if claim["verdict"] != NOT_TESTED
     ]
-    untested = [(claim["statement"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED]
-    rest = folded(f"{len(untested)} not tested in this study", markdown_table(["claim", "why not"], untested))
+    rest = not_tested(claims, {"claim": "statement", "why not": "remark"})
     return (
         f"Of {len(claims)} claims and questions of the ledger: {counts}. Estimates are percent points unless "
         f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
         + markdown_table(["claim", "the paper", "this study", "verdict"], rows)
-        + ("\n" + rest if untested else "")
+        + (rest and f"\n{rest}")
     )
 
 

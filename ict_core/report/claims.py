@@ -31,10 +31,6 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
         for claim in claims
         if claim["verdict"] != NOT_TESTED
     ]
-    untested = [
-        (claim["statement"], claim["test"], claim["remark"]) for claim in claims if claim["verdict"] == NOT_TESTED
-    ]
-    rest = folded(f"{len(untested)} not tested in this study", markdown_table(("claim", "test", "why not"), untested))
     gated = sum(claim["verdict"] == NOT_TESTABLE for claim in claims)
     guard = f"{gated} claims are `{NOT_TESTABLE}`: gates of the study's validity failed, as the table of it shows.\n"
     tested = sum(1 for claim in claims if claim["seeds"])
@@ -58,10 +54,16 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             "parentheses, to find an effect as large as was seen.\n",
             *([guard] if gated else []),
             markdown_table(heads, rows, "llllrrrrl"),
-            rest if untested else "",
+            not_tested(claims, {"claim": "statement", "test": "test", "why not": "remark"}),
             *_at_shared_rate(claims),
         ]
     )
+
+
+def not_tested(claims: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> str:
+    """The claims that a study does not test, folded; empty without any. `columns`: a heading -> a key of a claim."""
+    rows = [[claim[key] for key in columns.values()] for claim in claims if claim["verdict"] == NOT_TESTED]
+    return folded(f"{len(rows)} not tested in this study", markdown_table(list(columns), rows)) if rows else ""
 
 
 def _at_shared_rate(claims: Sequence[Mapping[str, Any]]) -> list[str]:

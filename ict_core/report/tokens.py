@@ -79,8 +79,7 @@ def write_token_pages(stored: Path, results: Path, claims: Path) -> None:
     for stem, figure in _FIGURES.items():
         with rc_context(RC):
             drawing = figure.module.draw(*map(study.frame, figure.frames), rules)
-        write_figure(drawing, stem, files.figures, note)
-        image = files.figure(stem, "png")
+        _, image = write_figure(drawing, stem, files.figures, note)
         place = image.relative_to(results).as_posix()
         images[place] = image.read_bytes()
         figures.append(f"## {figure.title}\n\n![{figure.title}]({place})\n\n{figure.caption}\n")

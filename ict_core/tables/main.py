@@ -103,8 +103,6 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     )
     caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in letters.items())
-    if not legend:
-        return caption.strip()
     caption += (
         f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {ALPHA}, in parentheses where the "
         "test is not a declared one. Two baselines are compared once, at the later one."

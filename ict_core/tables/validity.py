@@ -13,7 +13,6 @@ TABLE = TableDeclaration(
     made="the gates that the study declares, on base, baseline, its replica, random tokens and the oracle alone",
     module="evidence/gates.py",
     doc="docs/statistics.md#can-the-study-tell",
-    statistics=None,
     runs=("arms",),
 )
 
