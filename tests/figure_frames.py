@@ -1,6 +1,5 @@
 """Small frames of every kind that the figures read, drawn from a known hierarchy."""
 
-from functools import cache
 from importlib import import_module
 from itertools import combinations
 
@@ -223,9 +222,3 @@ ARMS = {
     "random-10": ArmVariation("ict-10", "score", (("method.score", "js", "random"),), 50),
     "stapo": ArmVariation("grpo", None, (("method.selector", "grpo", "stapo"),), 44),
 }
-
-
-@cache
-def whole_study():
-    """:func:`frames` of two models, eight variants and three seeds; no test may change them."""
-    return frames()

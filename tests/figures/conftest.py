@@ -2,6 +2,7 @@
 
 import figure_frames
 import pytest
+import synthetic
 from matplotlib import rc_context
 
 from ict_core.figures.panels import RC
@@ -13,7 +14,9 @@ def settings_of_the_figures():
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def frames():
-    """Of a study of two models, eight variants and three seeds."""
-    return figure_frames.whole_study()
+    """Of a study of two models, eight variants and three seeds; tokens and rules of three variants."""
+    runs = figure_frames.runs()
+    of_scores = {"runs": runs, "levels": figure_frames.levels(runs), "contrasts": figure_frames.contrasts(runs)}
+    return figure_frames.frames(variants=["grpo", "stapo", "ict-10"]) | of_scores | {"log": synthetic.log()}

@@ -17,7 +17,7 @@ ARMS = {
 
 @pytest.fixture(scope="module")
 def frames():
-    runs = figure_frames.whole_study()["runs"]
+    runs = figure_frames.runs()
     contrasts = figure_frames.contrasts(runs, ["grpo", "random-10", "stapo", "ict-10"])
     return contrasts, rank_frame(runs, ["grpo", "ict-10", "ict-20"])
 

@@ -24,13 +24,13 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     validity = pd.DataFrame({"model": ["tiny"], "gate": ["replica"], "outcome": ["passed"]})
     frames = {"scores": scores, "validity": validity}
     settings, averaged = SimpleNamespace(note="Small."), list(scores["benchmark"].unique())
-    study = SimpleNamespace(settings=settings, frame=frames.__getitem__, averaged=averaged)
-    assert {note(name, study) for name in FIGURES} == {"Small."}
+    stored = SimpleNamespace(settings=settings, frame=frames.__getitem__, averaged=averaged)
+    assert {note(name, stored) for name in FIGURES} == {"Small."}
     scores.loc[0, ["n", "wrong", "timeout"]] += [-1, -1, 1]
-    told = {name for name in FIGURES if note(name, study).startswith("Small. 1 of 5,280 samples could not be graded")}
+    told = {name for name in FIGURES if note(name, stored).startswith("Small. 1 of 5,280 samples could not be graded")}
     assert told == {"pass_at_k", "thresholds", "forest", "ablations", "bench", "batches"}
     validity["outcome"] = "failed"
-    told = {name for name in FIGURES if "tiny (failed gate: replica): not testable here" in note(name, study)}
+    told = {name for name in FIGURES if "tiny (failed gate: replica): not testable here" in note(name, stored)}
     assert told == {"forest", "ablations", "bench"}
 
 
@@ -44,21 +44,11 @@ def line_of(axis, variant):
     return next(x for x in axis.lines if x.get_color() == style(variant).colour and x.get_marker() == "None")
 
 
-class Study:
+def study(frames):
     """What the registry takes of a stored study."""
-
-    def __init__(self, frames):
-        self.frame = frames.__getitem__
-        shown = ("grpo", "ict-10")
-        self.settings = SimpleNamespace(
-            shared=shown,
-            variants=shown,
-            margin=0.03,
-            baselines=synthetic.BASELINES,
-            arms={},
-            validity=None,
-            kept=synthetic.KEPT,
-        )
+    shown = dict.fromkeys(("shared", "variants"), ("grpo", "ict-10"))
+    more = {"margin": 0.03, "baselines": synthetic.BASELINES, "arms": {}, "validity": None, "kept": synthetic.KEPT}
+    return SimpleNamespace(frame=frames.__getitem__, settings=SimpleNamespace(**shown, **more))
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -67,9 +57,8 @@ def test_one_run_an_arm_is_enough_to_draw_a_stored_study_and_nothing_given_is_ch
     with rc_context():
         rcdefaults()
         before = {key: rcParams[key] for key in RC}
-        figure = draw(name, Study(smoke))
+        figure = draw(name, study(smoke))
         assert {key: rcParams[key] for key in RC} == before != RC
-    figure.draw_without_rendering()
     assert figure.axes
     assert all(smoke[n].equals(frames[n]) for n in frames)
 

@@ -1,32 +1,21 @@
 """The figures of the token sample: elbow, purity, statements, the theory."""
 
-import figure_frames
 import numpy as np
 import pytest
-import synthetic
+from figure_frames import drawn
 
-from ict_core.figures import elbow, purity, single_logit, statements
+from ict_core.figures import purity, statements
 from ict_core.figures.panels import style
-from ict_core.figures.registry import FIGURES
 from ict_core.statistics import elbow as rule
 
 
 @pytest.fixture(scope="module")
-def tokens():
-    return figure_frames.whole_study()["tokens"]
+def tokens(frames):
+    return frames["tokens"]
 
 
-def draw(figure, tokens, variants, models=synthetic.MODELS):
-    """A figure of the frames that the statistics make of these tokens."""
-    name = figure.__name__.rpartition(".")[2]
-    log = figure_frames.whole_study()["log"]
-    rows = log[log["model"].isin(models) & log["variant"].isin(variants)]
-    found = figure_frames.of_tokens(rows, tokens[tokens["model"].isin(models)])
-    return figure.draw(*(found[frame] for frame in FIGURES[name].inputs), variants)
-
-
-def test_elbow_draws_a_mean_curve_a_variant_and_an_elbow_a_run(tokens):
-    axis = draw(elbow, tokens, ["grpo", "ict-10"]).axes[0]
+def test_elbow_draws_a_mean_curve_a_variant_and_an_elbow_a_run(frames, tokens):
+    axis = drawn("elbow", frames, ["grpo", "ict-10"]).axes[0]
     assert axis.get_title() == "tiny (3 seeds)"
     assert axis.lines[0].get_xdata() == [10.0, 10.0]  # the paper's
     selecting = tokens.query("model == 'tiny' and variant == 'ict-10' and selecting")
@@ -46,10 +35,9 @@ def words(figure):
     return " ".join(figure.axes[0].texts[0].get_text().split())
 
 
-def test_without_a_selecting_step_the_figures_say_so(tokens):
-    warm_up = tokens.assign(selecting=False)
-    assert "No tokens were sampled" in words(draw(elbow, warm_up, ["ict-10"]))
-    assert "No tokens were sampled" in words(purity.draw(warm_up, ["ict-10"]))
+def test_without_a_selecting_step_the_figures_say_so(frames, tokens):
+    assert "No tokens were sampled" in words(drawn("elbow", frames | {"curves": frames["curves"][:0]}, ["ict-10"]))
+    assert "No tokens were sampled" in words(purity.draw(tokens.assign(selecting=False), ["ict-10"]))
 
 
 def test_purity_counts_every_token_once_in_its_panel(tokens):
@@ -83,27 +71,28 @@ def marks(axis, variant):
     return [x for x in axis.lines if x.get_marker() == style(variant).marker]
 
 
-def test_statements_have_a_dot_a_run_and_a_bar_a_variant(tokens):
-    drawn = draw(statements, tokens, synthetic.VARIANTS, ["tiny"])
-    assert list(panels(drawn)) == [s.title for s in statements.STATEMENTS.values()]
-    axis = panels(drawn)["Probability"]
+def test_statements_have_a_dot_a_run_and_a_bar_a_variant(frames, tokens):
+    quantities = frames["quantities"]
+    figure = drawn("statements", frames | {"quantities": quantities[quantities["model"] == "tiny"]})
+    assert list(panels(figure)) == [s.title for s in statements.STATEMENTS.values()]
+    axis = panels(figure)["Probability"]
     kept = tokens.query("model == 'tiny' and variant == 'ict-10' and selecting and kept")
     means = 100 * np.exp(kept["logprob"]).groupby(kept["seed"]).mean()
     (runs,) = marks(axis, "ict-10")
     assert np.allclose(runs.get_xdata(), means)
-    assert np.allclose(runs.get_ydata(), 4, atol=0.4) and len(set(runs.get_ydata())) == 3
+    assert np.allclose(runs.get_ydata(), 2, atol=0.4) and len(set(runs.get_ydata())) == 3
     half = 4.302653 * np.std(means, ddof=1) / np.sqrt(3)  # t of 2 degrees of freedom
     bar = next(x for x in axis.lines if x.get_color() == style("ict-10").colour and x.get_marker() == "None")
     assert np.allclose(bar.get_xdata(), [means.mean() - half, means.mean() + half])
     (paper,) = axis.patches
     assert (paper.get_x(), paper.get_x() + paper.get_width()) == pytest.approx((9, 27))
-    assert not marks(panels(drawn)["Distance from beta"], "grpo")  # it drops no token
+    assert not marks(panels(figure)["Distance from beta"], "grpo")  # it drops no token
 
 
-def test_the_single_logit_has_a_line_a_source_that_falls_with_the_step(tokens):
-    drawn = draw(single_logit, tokens, ["ict-10"])
-    assert [t.get_text() for t in drawn.legends[0].get_texts()][-2:] == ["tiny", "small"]
-    axis = panels(drawn)["Same sign, π < β (%)"]
+def test_the_single_logit_has_a_line_a_source_that_falls_with_the_step(frames):
+    figure = drawn("single_logit", frames, ["ict-10"])
+    assert [t.get_text() for t in figure.legends[0].get_texts()][-2:] == ["tiny", "small"]
+    axis = panels(figure)["Same sign, π < β (%)"]
     lines = [x for x in axis.lines if len(x.get_xdata()) == 6]
     assert len(lines) == 4 + 2
     for line in lines:

@@ -33,13 +33,8 @@ DECLARED = [("ict-10", baseline, "pass@4") for baseline in (*synthetic.BASELINES
 def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, **changes):
     """What the tables take of `TableSettings`."""
     known = {"mirrors": MIRRORS, "margin": 0.02, "power": 0.8, "paper": PAPER, "arms": ARMS, "recipe_rate": 3e-4}
-    known |= {
-        "variants": tuple(variants),
-        "baselines": tuple(baselines),
-        "kept": synthetic.KEPT,
-        "whole": {},
-        "validity": None,
-    }
+    known |= {"variants": tuple(variants), "baselines": tuple(baselines), "kept": synthetic.KEPT}
+    known |= {"whole": {}, "validity": None}
     return SimpleNamespace(**known | changes)
 
 

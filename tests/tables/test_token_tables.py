@@ -26,13 +26,14 @@ def tokens():
     return figure_frames.tokens(**STUDY)
 
 
+@pytest.fixture(scope="module")
 def frames(tokens):
     return figure_frames.of_tokens(synthetic.log(**STUDY), tokens)
 
 
 @pytest.fixture(scope="module")
-def update(tokens):
-    return update_table(frames(tokens)["agreement_means"], made.settings(["ict-10", "grpo"]))
+def update(frames):
+    return update_table(frames["agreement_means"], made.settings(["ict-10", "grpo"]))
 
 
 def text(limits, decimals, factor=1.0):
@@ -43,8 +44,8 @@ def text(limits, decimals, factor=1.0):
 
 
 @pytest.mark.slow
-def test_statements_are_means_over_the_runs_in_percent(tokens):
-    table = statements_table(frames(tokens)["quantity_means"], made.settings(["ict-10", "grpo"]))
+def test_statements_are_means_over_the_runs_in_percent(frames, tokens):
+    table = statements_table(frames["quantity_means"], made.settings(["ict-10", "grpo"]))
     assert table.readable["variant"].tolist() == ["ict-10", "grpo"]
     kept = tokens.query("variant == 'ict-10' and selecting and kept")
     found = t_interval([np.exp(run["logprob"]).mean() for _, run in kept.groupby("seed")])
@@ -80,8 +81,8 @@ def test_a_share_stands_beside_what_chance_gives(update, tokens):
 
 
 @pytest.mark.slow
-def test_the_single_logit_has_a_row_a_source_regime_and_direction(tokens):
-    table = single_logit_table(frames(tokens)["single_logit"], made.settings())
+def test_the_single_logit_has_a_row_a_source_regime_and_direction(frames):
+    table = single_logit_table(frames["single_logit"], made.settings())
     readable = table.readable
     assert readable.groupby(["states", "tokens"])["logit"].apply(list).map(lambda x: x == ["raised", "lowered"]).all()
     tiny = readable[readable["states"] == "tiny"].set_index(["tokens", "logit"])
