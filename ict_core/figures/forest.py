@@ -118,7 +118,7 @@ def heading(model: str, rows: pd.DataFrame) -> Line:
 
 def draw(contrasts: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str], margin: float) -> Figure:
     """Draw variant - baseline on the average, by model and baseline; declared contrasts are always shown."""
-    rows = contrasts if contrasts.empty else average_rows(contrasts, "contrasts")
+    rows = average_rows(contrasts)
     rows = rows[rows["variant"].isin(list(variants)) | (rows["family"] == DECLARED)]
     if rows.empty:
         return sentence("This study has no two methods to compare.")

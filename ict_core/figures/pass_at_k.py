@@ -6,7 +6,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.errors import UserError
 from ict_core.figures.panels import grid, present, side_by_side, style, titles
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import AVERAGE, BASE
@@ -51,8 +50,6 @@ def _passes(frame: pd.DataFrame) -> pd.DataFrame:
 def draw(levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> Figure:
     """Draw pass@k of the average in percent for every k in `runs`, on a logarithmic axis of k; base is always shown."""
     levels, runs = _passes(levels), _passes(runs)
-    if runs.empty:
-        raise UserError(f"runs: no pass@k of the benchmark {AVERAGE!r}; run the statistics stage again")
     arms = present(runs, [BASE, *(v for v in variants if v != BASE)])
     models, ks = titles(runs, arms), sorted(runs["k"].unique())
     figure, axes = grid(1, list(models.values()), arms, marks="filled")

@@ -16,8 +16,7 @@ class FigureDeclaration(Shown):
 
     The frames are those named in `inputs`, from `evidence.stored.Stored`; none is changed. `variants` are shown in the
     order given, in the legend or from top to bottom; variants without rows, such as base in a log, are left out. A
-    study with nothing to draw gets `panels.sentence`. A UserError says that none of the variants has rows, or that a
-    frame lacks the average.
+    study with nothing to draw gets `panels.sentence`. A UserError says that none of the variants has rows.
     """
 
     caption: str  # what is drawn, and what its bands and intervals speak for
@@ -66,7 +65,7 @@ def sentence_of(figure: Path) -> str | None:
 def draw(name: str, study: "Stored") -> "Figure":
     """The figure of that name for a study: of its `shared` variants, or of all if the figure declares `variants`.
 
-    A UserError where a frame is missing or broken, and in the cases named in :class:`FigureDeclaration`.
+    A UserError where a frame is missing or broken, and in the case named in :class:`FigureDeclaration`.
     """
     declaration = FIGURES[name]
     settings: dict[str, Any] = {"variants": study.settings.shared}

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import GUIDE, TEXT_WIDTH, present
+from ict_core.figures.panels import GUIDE, TEXT_WIDTH
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import ALL
 from ict_core.theory.single_logit import RANDOM, RATIOS, SIZES, turning_shift
@@ -24,7 +24,7 @@ FIGURE = FigureDeclaration(
         "π(1 + β)) / (π(1 - β))) for two β. Grey: random distributions, Dirichlet(concentration) of so many tokens. "
         "Coloured: the tokens sampled in training, the mean over the training seeds in its 95 % t interval."
     ),
-    inputs=("quantities", "single_logit", "single_logit_bins"),
+    inputs=("single_logit", "single_logit_bins"),
 )
 
 PURITIES = {0.05: "top", 0.9: "bottom"}  # beta of a closed-form curve -> side of its label
@@ -76,10 +76,7 @@ def _draw_breaking(axis: Axes, rows: pd.DataFrame, looks: Looks) -> None:
     axis.set_xlabel("π / β")
 
 
-def draw(
-    quantities: pd.DataFrame, single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]
-) -> Figure:
-    present(quantities, variants)
+def draw(single_logit: pd.DataFrame, single_logit_bins: pd.DataFrame, variants: Sequence[str]) -> Figure:
     rows, bins = (frame[frame["variants"] == ALL] for frame in (single_logit, single_logit_bins))
     sources = rows["states"].unique()
     looks = dict(zip(sources, [*_RANDOM_LOOKS[: len(RANDOM)], *_MODEL_LOOKS * len(sources)], strict=False))

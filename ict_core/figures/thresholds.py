@@ -7,7 +7,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.errors import UserError
 from ict_core.figures.panels import average_rows, grid, sentence, side_by_side, style, titles
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import shares_kept
@@ -83,7 +82,7 @@ def draw(
     The ablation's variants are found in `levels`, as not every model may run them. Those not in `variants` are shown
     only if their selector ran with several shares. In the legend selectors with more shares come first.
     """
-    levels = average_rows(levels, "levels")
+    levels = average_rows(levels)
     by_model = levels.groupby("model", sort=False)["variant"]
     models = [str(model) for model, arms in by_model if _several(shares_kept(list(arms.unique()), kept))]
     if not models:
@@ -97,9 +96,6 @@ def draw(
     drawn = dict(sorted(drawn.items(), key=lambda item: -selectors.count(item[1][0])))  # with more shares first
     if baseline in run_arms and baseline in variants:
         drawn.setdefault(baseline, (baseline, 100))
-    missing = set(drawn) - set(runs["variant"])
-    if missing:
-        raise UserError(f"runs: none of {', '.join(sorted(missing))}, which has a level; run the statistics again")
     names, percents = titles(runs, list(drawn)), sorted(set(_several(drawn).values()))
     figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(drawn), marks="markers", height=1.9)
     for row, metric in zip(axes, PASS_METRICS, strict=True):

@@ -48,7 +48,7 @@ _FIGURES = {
     ),
     "token_single_logit": Figure(
         single_logit,
-        ("quantities", "single_logit", "single_logit_bins"),
+        ("single_logit", "single_logit_bins"),
         "One logit's change and the entropies",
         "The sampled token's logit alone is raised or lowered: how often the first-order change of H2 has the exact "
         "one's sign, where π < β and where π > β, and beyond which step it has not. Grey: random distributions. "

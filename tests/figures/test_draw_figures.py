@@ -73,7 +73,7 @@ def test_only_the_variants_asked_for_are_drawn(frames, name):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "bench", "batches")]
+    "name", [n for n in FIGURES if n not in ("forest", "thresholds", "ablations", "bench", "batches", "single_logit")]
 )
 def test_variants_without_any_row_are_refused(frames, name):
     without_base = {n: f[f["variant"] != "base"] if "variant" in f else f for n, f in frames.items()}
@@ -154,9 +154,7 @@ def test_pass_at_k_draws_means_as_lines_and_every_run_as_a_dot(frames):
     assert [t.get_text() for t in axis.get_xticklabels()] == ["1", "2", "4", "8"]
 
 
-def test_pass_at_k_works_without_a_base_and_not_without_the_average(frames):
+def test_pass_at_k_works_without_a_base(frames):
     runs = frames["runs"]
     figure = pass_at_k.draw(frames["levels"], runs[runs["variant"] != "base"], ["grpo"])
     assert [t.get_text() for t in figure.legends[0].get_texts()] == ["GRPO"]
-    with pytest.raises(UserError, match="average"):
-        pass_at_k.draw(frames["levels"], runs[runs["benchmark"] != "average"], ["grpo"])
