@@ -133,15 +133,15 @@ def disk(study: Study, root: Path) -> str | Finding:
 
 
 def home(study: Study, root: Path) -> str:
-    """The user's cache folder, in which Snakemake makes its own, can be made."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    """Snakemake's folder in the user's cache can be made."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snakemake"
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
             f"{cache}: cannot be made ({error.strerror}); let HOME or XDG_CACHE_HOME name a folder that can be written"
         ) from None
-    return f"Snakemake's cache is in {cache}"
+    return f"Snakemake's cache is {cache}"
 
 
 def _limits(files: Mapping[str, str]) -> Iterator[list[int]]:
@@ -188,7 +188,8 @@ def access(study: Study, root: Path) -> str:
     if has_problems(root / study_folder(study.name)):
         return "the problems are made"
     check_study_access(study, root / study.data.mirror if study.data.mirror else None)
-    gated = [name for name, b in study.benchmarks.items() if b.kind == "published" and b.gated]
+    sets = (study.benchmarks | study.train_sets).items()
+    gated = [name for name, one in sets if one.kind == "published" and one.gated]
     if not gated or study.data.mirror:
         return "no gated set is read from the hub"
     return f"HF_TOKEN is set for {', '.join(gated)}; whether it may read them shows when they are fetched"

@@ -93,11 +93,11 @@ def _text(where: list[str], folder: Path) -> tuple[str, list[str]]:
     except ValidationError as error:
         faults = "; ".join(f"{key}: {text}" for key, text in faults_of(error, Architecture))
         raise UserError(f"{folder}: no model that a study can state ({config.model_type}): {faults}") from None
-    stops = {tokenizer.eos_token_id, *_ids(config.eos_token_id)}
+    stops = {*_ids(tokenizer.eos_token_id), *_ids(config.eos_token_id)}
     generation = folder / "generation_config.json"
     if generation.exists():
         stops |= set(_ids(_read_json(generation).get("eos_token_id")))
-    ids = sorted(stop for stop in stops if isinstance(stop, int))
+    ids = sorted(stops)
     text = ", ".join(f"{stop} ({tokenizer.convert_ids_to_tokens(stop)})" for stop in ids) or "none: state one"
     dtype = str(getattr(config, "dtype", None)).removeprefix("torch.")
     remarks = [f"stop_ids: {text}; the ids at which an answer ends, a chat's end of turn among them"]
@@ -126,8 +126,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _ids(value: Any) -> Iterator[Any]:
-    yield from value if isinstance(value, list) else [value]
+def _ids(value: Any) -> Iterator[int]:
+    """The token ids of a key that may hold one, several or anything else."""
+    yield from (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, int))
 
 
 def _study_of(folder: Path) -> dict[str, Any] | None:

@@ -61,7 +61,9 @@ def test_a_home_that_cannot_be_made_is_named(smoke, monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "/proc/nobody")
     finding = finding_of("home", smoke)
-    assert finding.level == FAULT and finding.text.startswith("/proc/nobody/.cache: ")
+    assert finding.level == FAULT and finding.text.startswith("/proc/nobody/.cache/snakemake: ")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc")  # which is there, and takes no new folder
+    assert finding_of("home", smoke).level == FAULT
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert finding_of("home", smoke).level == OK
 
@@ -175,6 +177,9 @@ def test_a_gated_set_wants_a_token_and_never_shows_it(paper, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_a_secret")
     found = finding_of("access", paper)
     assert found.level == OK and found.text.startswith("HF_TOKEN is set") and "hf_a_secret" not in found.text
+    gated = {name: one for name, one in paper.benchmarks.items() if one.kind == "published" and one.gated}
+    trained = dataclasses.replace(paper, benchmarks={}, train_sets=gated)
+    assert finding_of("access", trained).text == found.text
 
 
 def test_the_hub_matters_only_where_something_is_to_be_fetched(paper, smoke, elsewhere, monkeypatch):

@@ -36,6 +36,11 @@ def test_a_folder_s_file_is_one_that_the_checkpoint_fits(repository):
     tokenizer = AutoTokenizer.from_pretrained(repository / "checkpoints/tiny")
     assert tokenizer.eos_token_id in model.stop_ids
     assert tokenizer.eos_token in next(remark for remark in remarks if remark.startswith("stop_ids"))
+    generation = repository / "checkpoints/tiny/generation_config.json"
+    for odd in ({"a": 1}, [[1], 7]):
+        generation.write_text(json.dumps({"eos_token_id": odd}))
+        stops = load_model(model_file(str(generation.parent), f"odd-{len(odd)}", repository)[0]).stop_ids
+        assert set(stops) == {*model.stop_ids, *([7] if 7 in odd else [])}
 
 
 def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repository):

@@ -1,6 +1,7 @@
 """The differences between two runs: a cell and its rerun, or a whole study and a stored one."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -145,10 +146,11 @@ def _hashes(what: str, stored: str, again: str) -> Compared:
 def _weights(stored: Place, again: Place) -> str:
     """The largest difference of a weight."""
     before, after = (_tensors(place.checkpoint) for place in (stored, again))
-    if before.keys() != after.keys():
+    if {name: a.shape for name, a in before.items()} != {name: b.shape for name, b in after.items()}:
         return "other tensors"
-    largest, name = max((float((a.double() - after[k].double()).abs().max()), k) for k, a in before.items())
-    return f"a weight differs by {largest:.3g} at most ({name})"
+    gaps = {name: float((a.double() - after[name].double()).abs().max()) for name, a in before.items()}
+    name = max(gaps, key=lambda name: (math.isnan(gaps[name]), gaps[name]))
+    return f"a weight differs by {gaps[name]:.3g} at most ({name})"
 
 
 def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
@@ -195,7 +197,8 @@ def _difference(stored: pd.DataFrame, again: pd.DataFrame) -> str:
     texts = [] if len(stored) == len(again) else [f"{len(stored)} and {len(again)} rows"]
     if both and (rows := unequal.any(axis=1)).any():
         first = ", ".join(f"{key} {a.loc[rows, key].iloc[0]}" for key in a.columns if key in _KEYS)
-        gaps = {c: (a[c] - b[c]).abs().max() for c in a.columns[unequal.any()] if is_float_dtype(a[c])}
+        numbers = [c for c in a.columns[unequal.any()] if is_float_dtype(a[c])]
+        gaps = {c: (a[c] - b[c])[unequal[c]].abs().max(skipna=False) for c in numbers}
         names = [f"{c} by {gaps[c]:.3g} at most" if c in gaps else c for c in a.columns[unequal.any()]]
         texts.append(f"{100 * rows.mean():.1f} % of the rows, first {first}: {', '.join(names)}")
     return "; ".join(texts)

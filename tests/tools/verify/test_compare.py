@@ -73,6 +73,12 @@ def test_equal_runs_are_equal_in_everything(both):
 def test_weights_differ_by_their_largest_difference(both):
     save_file({"head": torch.tensor([0, 0, -0.5]), "body": torch.ones(2, 2)}, both[1].checkpoint / "model.safetensors")
     assert rows_of(both, "train")["weights"] == (False, "a weight differs by 0.5 at most (head)")
+    for other, told in (
+        ({"head": torch.zeros(3) / 0, "body": torch.ones(2, 2) + 7}, "a weight differs by nan at most (head)"),
+        ({"head": torch.zeros(3), "body": torch.ones(1, 2)}, "other tensors"),
+    ):
+        save_file(other, both[1].checkpoint / "model.safetensors")
+        assert rows_of(both, "train")["weights"] == (False, told)
 
 
 def test_a_log_differs_from_a_step_on_by_so_much(both):
@@ -81,6 +87,9 @@ def test_a_log_differs_from_a_step_on_by_so_much(both):
     records.write_frame(frame, both[1].trained / "log.parquet", records.LOG)
     equal, difference = rows_of(both, "train")["log.parquet"]
     assert (equal, difference) == (False, "33.3 % of the rows, first step 2: reward by 0.125 at most")
+    frame.loc[2, "reward"] = float("nan")
+    records.write_frame(frame, both[1].trained / "log.parquet", records.LOG)
+    assert rows_of(both, "train")["log.parquet"][1].endswith("first step 2: reward by nan at most")
     # rows that a short training does not have are no difference
     records.write_frame(log_frame()[:2], both[1].trained / "log.parquet", records.LOG)
     records.write_frame(token_frame()[:16], both[1].trained / "tokens.parquet", records.TOKENS)
