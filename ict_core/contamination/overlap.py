@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -55,14 +55,13 @@ def _ngrams(sequence: Sequence[str], size: int) -> set[tuple[str, ...]]:
     return {tuple(sequence[start : start + size]) for start in range(len(sequence) - size + 1)}
 
 
-def overlapping(questions: Sequence[str], training: Iterable[str]) -> list[bool | None]:
+def overlapping(questions: Iterable[str], training: Iterable[str]) -> list[bool | None]:
     """Whether each question shares an n-gram of :data:`NGRAM` words with a training question.
 
     A shorter question is a single n-gram; with fewer than :data:`SHORTEST` words it is not searched for (None). An
     n-gram in more than :data:`COMMON` training questions does not count.
     """
-    long_enough = [question if len(question) >= SHORTEST else None for question in map(words, questions)]
-    grams = [None if question is None else _ngrams(question, min(NGRAM, len(question))) for question in long_enough]
+    grams = [_ngrams(q, min(NGRAM, len(q))) if len(q) >= SHORTEST else None for q in map(words, questions)]
     wanted_grams = set().union(*filter(None, grams))
     sizes = {len(gram) for gram in wanted_grams}
     times: Counter[tuple[str, ...]] = Counter()
@@ -112,25 +111,11 @@ def similar_pairs(
 _SAME = {"correct": "yes", "wrong": "no"}
 
 
-class Asked(NamedTuple):
-    """A problem as the audit sees it."""
-
-    benchmark: str  # the evaluation or training set
-    problem: str  # its id in that set
-    question: str  # without options and without the instruction that all prompts share
-    options: tuple[str, ...]  # of a multiple-choice question, in the order of their letters; else empty
-    answer: str  # the gold answer; for a problem with options the right option's text
-
-
-def asked(problems: pd.DataFrame) -> list[Asked]:
-    """The problems of a frame of ``records.PROBLEMS``, in its order."""
-    rows = []
-    columns = (problems[name] for name in ("benchmark", "problem", "question", "options", "answer"))
-    for benchmark, problem, question, written, answer in zip(*columns, strict=True):
-        options = tuple(json.loads(written))
-        gold = options[LETTERS.index(answer)] if options else answer
-        rows.append(Asked(benchmark, problem, question, options, gold))
-    return rows
+def asked(problems: pd.DataFrame) -> pd.DataFrame:
+    """A frame of ``records.PROBLEMS`` with lists of options; the `answer` of a choice is the right option's text."""
+    options = problems["options"].map(json.loads)
+    pairs = zip(options, problems["answer"], strict=True)
+    return problems.assign(options=options, answer=[texts[LETTERS.index(a)] if texts else a for texts, a in pairs])
 
 
 def audit(
@@ -149,30 +134,23 @@ def audit(
         :func:`shingles` have a Jaccard similarity of at least :data:`SIMILAR`, hence all exact matches too.
         `same_answer` is the verdict of the grader of mathematical answers: yes, no, or unknown.
     """
-    evaluation, train_problems = asked(held_out), asked(training)
-    near = _near_duplicates(evaluation, train_problems, grading)
-    questions = [item.question for item in train_problems]
-    exact = {tokens(question) for question in questions}
-    wording = {but_for_numbers(question) for question in questions}
-    shared = overlapping([item.question for item in evaluation], questions)
-    texts = pd.Series([(item.benchmark, tokens(item.question), *map(tokens, item.options)) for item in evaluation])
-    flags = pd.DataFrame(
-        {
-            "benchmark": [item.benchmark for item in evaluation],
-            "problem": [item.problem for item in evaluation],
-            "problems": True,
-            "repeated": texts.duplicated(),
-            "exact": [tokens(item.question) in exact for item in evaluation],
-            "ngram": [shares is True for shares in shared],
-            "short": [shares is None for shares in shared],
-            "but_for_numbers": [but_for_numbers(item.question) in wording for item in evaluation],
-        }
+    evaluation, near = asked(held_out), _near_duplicates(asked(held_out), asked(training), grading)
+    exact, wording = (set(training["question"].map(form)) for form in (tokens, but_for_numbers))
+    shared = overlapping(evaluation["question"], training["question"])
+    texts = [(row.benchmark, tokens(row.question), *map(tokens, row.options)) for row in evaluation.itertuples()]
+    flags = evaluation[["benchmark", "problem"]].assign(
+        problems=True,
+        repeated=pd.Series(texts).duplicated().tolist(),
+        exact=[tokens(question) in exact for question in evaluation["question"]],
+        ngram=[shares is True for shares in shared],
+        short=[shares is None for shares in shared],
+        but_for_numbers=[but_for_numbers(question) in wording for question in evaluation["question"]],
     )
     keys = pd.MultiIndex.from_frame(flags[["benchmark", "problem"]])
     for column, pairs in (("similar", near), ("same_answer", near[near["same_answer"] == "yes"])):
         flags[column] = keys.isin(pd.MultiIndex.from_frame(pairs[["benchmark", "problem"]]))
     counts = flags.drop(columns="problem").groupby("benchmark", sort=False).sum().reset_index()
-    return counts.assign(training=len(train_problems))[list(records.CONTAMINATION)], near
+    return counts.assign(training=len(training))[list(records.CONTAMINATION)], near
 
 
 def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
@@ -181,19 +159,17 @@ def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
     return grade_answer(text, gold, answer_type)
 
 
-def _near_duplicates(ours: Sequence[Asked], theirs: Sequence[Asked], grading: Mapping[str, Any]) -> pd.DataFrame:
-    held_out, training = ([shingles(one.question) for one in problems] for problems in (ours, theirs))
-    similar = similar_pairs(held_out, training, SIMILAR)
-    pairs = [(ours[i], theirs[j], similarity) for i, j, similarity in similar]
-    answers = [(f"\\boxed{{{trained.answer}}}", evaluated.answer, "latex") for evaluated, trained, _ in pairs]
+def _near_duplicates(held_out: pd.DataFrame, training: pd.DataFrame, grading: Mapping[str, Any]) -> pd.DataFrame:
+    similar = similar_pairs([*held_out["question"].map(shingles)], [*training["question"].map(shingles)], SIMILAR)
+    ours, theirs = list(held_out.itertuples()), list(training.itertuples())
+    answers = [(f"\\boxed{{{theirs[j].answer}}}", ours[i].answer, "latex") for i, j, _ in similar]
     with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
         verdicts = pool.grade(answers)
     rows = [
-        (one.benchmark, one.problem, other.benchmark, other.problem, similarity, _SAME.get(verdict.status, "unknown"))
-        for (one, other, similarity), verdict in zip(pairs, verdicts, strict=True)
+        (ours[i].benchmark, ours[i].problem, theirs[j].benchmark, theirs[j].problem, similarity)
+        + (_SAME.get(verdict.status, "unknown"),)
+        for (i, j, similarity), verdict in zip(similar, verdicts, strict=True)
     ]
-    near = pd.DataFrame(rows, columns=list(records.NEAR_DUPLICATES))
-    order = {name: place for place, name in enumerate(dict.fromkeys(one.benchmark for one in ours))}
-    ranks = near.assign(order=near["benchmark"].map(order))
-    keys = ["order", "similarity", "problem", "training_set", "training_problem"]
-    return near.loc[ranks.sort_values(keys, ascending=[True, False, True, True, True]).index].reset_index(drop=True)
+    order = list(dict.fromkeys(held_out["benchmark"]))
+    rows.sort(key=lambda row: (order.index(row[0]), -row[4], row[1:4]))
+    return pd.DataFrame(rows, columns=list(records.NEAR_DUPLICATES))

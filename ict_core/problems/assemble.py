@@ -1,6 +1,6 @@
 """The problems of a study: generated and published evaluation sets in one frame, training problems in another."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -32,8 +32,7 @@ def study_problems(study: Study, mirror: Path | None) -> tuple[pd.DataFrame, pd.
             drawn = generator(seed, "training sets").choice(len(problems), count, replace=False)
             problems = problems.iloc[sorted(drawn)].reset_index(drop=True)
         return problems, held_out
-    if count is None:
-        raise ValueError("a study without training sets gives the number of problems to generate")
+    assert count is not None  # as the study's file is checked
     return training_problems(seed, count, set(held_out["prompt"])), held_out
 
 
@@ -43,17 +42,16 @@ def benchmark_problems(benchmarks: Mapping[str, Benchmark], seed: int, mirror: P
     Raises:
         UserError: a published set cannot be read or is not the one that its file states.
     """
-    sets = _published(benchmarks)
-    _check_access(sets, mirror)
     generated = {
         name: (benchmark.family, benchmark.problems)
         for name, benchmark in benchmarks.items()
         if isinstance(benchmark, GeneratedBenchmark)
     }
     made = [evaluation_problems(seed, generated)] if generated else []
-    if sets:
-        from ict_core.problems.published.load import load_problems  # imports the package `datasets`
+    if sets := _published(benchmarks):
+        from ict_core.problems.published.load import check_access, load_problems  # imports the package `datasets`
 
+        check_access(sets, mirror)
         made += [load_problems(published_set, mirror, seed) for published_set in sets]
     return pd.concat(made, ignore_index=True)
 
@@ -77,11 +75,7 @@ def check_study_access(study: Study, mirror: Path | None) -> None:
     Raises:
         UserError: the mirror is no folder, or there is no token for a gated set of the hub.
     """
-    _check_access([*study.train_sets.values(), *_published(study.benchmarks)], mirror)
-
-
-def _check_access(sets: Collection[PublishedSet | GeneratorSet], mirror: Path | None) -> None:
-    if sets:
+    if sets := [*study.train_sets.values(), *_published(study.benchmarks)]:
         from ict_core.problems.published.load import check_access
 
         check_access(sets, mirror)

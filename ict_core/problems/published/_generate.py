@@ -1,7 +1,6 @@
 """Text problems with exact answers from generators: those of the package reasoning-gym, or this project's own."""
 
 import sys
-from collections.abc import Iterator
 from hashlib import sha256
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -82,20 +81,16 @@ def questions(stated: GeneratorSet) -> dict[str, tuple[str, str | None]]:
     for index, dataset in enumerate(made):
         target = stated.rows * (index + 1) // len(made)
         try:
-            for question, answer, solution in _drawn(dataset):
+            for number in range(len(dataset)):
                 if len(answers) == target:
                     break
+                entry = dataset[number]
+                question = entry["question"].strip()
                 if (sha256(question.encode()).digest()[0] < _HELD_OUT) == stated.held_out:
-                    answers.setdefault(question, (answer, solution))
+                    answers.setdefault(question, (entry["answer"].strip(), entry.get("solution")))
         except Exception as error:  # from the package
             raise UserError(f"{stated.file}: generators[{index}]: {one_line(error, 300)}") from None
         if len(answers) < target:
             fewer = f"{len(answers)} of {target} distinct problems in {len(dataset)} draws; allowed: fewer rows, or "
             raise UserError(f"{stated.file}: generators[{index}]: {fewer}options that make more")
     return answers
-
-
-def _drawn(dataset: Any) -> Iterator[tuple[str, str, str | None]]:
-    for index in range(len(dataset)):
-        entry = dataset[index]
-        yield entry["question"].strip(), entry["answer"].strip(), entry.get("solution")

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pandas.api.types import is_float_dtype
@@ -27,10 +27,6 @@ from ict_core.store.manifests import manifest, read_manifest
 from ict_core.tools.explain.numbers import claims_of
 from ict_core.tools.place import Place
 from ict_core.tools.walk import links_of
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
 
 _LIBRARY = Path(__file__).parents[2]
 _BEFORE = ("config", "packages", "python")
@@ -153,7 +149,7 @@ def _weights(stored: Place, again: Place) -> str:
     return f"a weight differs by {gaps[name]:.3g} at most ({name})"
 
 
-def _tensors(checkpoint: Path) -> "dict[str, Tensor]":
+def _tensors(checkpoint: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     return {k: v for file in sorted(checkpoint.glob("*.safetensors")) for k, v in load_file(file).items()}

@@ -61,19 +61,12 @@ def rerun(
         started = time.perf_counter()
         log = out / f"{stage}.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        arguments = _arguments(stage, place, again, study_file, stages)
-        if stage == "train" and study.is_tuned(place.cell):
-            arguments += ["--rate", str(study.rate_file(StudyFiles(place.results), place.cell))]
-        if stage == "train" and steps is not None:
-            arguments += ["--stop-after", str(steps)]
-        if stage == "train" and LEARNING_CURVE in study.recorded(place.cell):
-            arguments += ["--held-out", str(StudyFiles(place.results).eval_problems)]
-        if stage == "train" and study.trackers:
-            arguments += ["--trackers", str(StudyFiles(out).trackers(place.cell.folder))]
-        command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]
-        threads = {"generate": study.evaluation.threads}.get(stage, 1)
+        arguments = _arguments(stage, place, again, stages)
+        threads = study.evaluation.threads if stage == "generate" else 1
         if stage == "train":
+            arguments += _training_options(place, study, steps, out)
             threads = study.training.threads * processes(study, place.cell.model)
+        command = [*_command(stage, study, study_file, place), stage, "--study", str(study_file), *arguments]
         environment = os.environ | {f"{name}_NUM_THREADS": str(threads) for name in _THREADS}
         with log.open("wb") as file:
             done = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, check=False)
@@ -93,7 +86,20 @@ def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[s
     return [*lease, *(ict if launcher == ["ict"] else launcher)]
 
 
-def _arguments(stage: str, place: Place, again: Place, study_file: Path, stages: Sequence[str]) -> list[str]:
+def _training_options(place: Place, study: Study, steps: int | None, out: Path) -> Iterator[str]:
+    """The options that only some trainings have."""
+    files = StudyFiles(place.results)
+    if study.is_tuned(place.cell):
+        yield from ("--rate", str(study.rate_file(files, place.cell)))
+    if steps is not None:
+        yield from ("--stop-after", str(steps))
+    if LEARNING_CURVE in study.recorded(place.cell):
+        yield from ("--held-out", str(files.eval_problems))
+    if study.trackers:
+        yield from ("--trackers", str(StudyFiles(out).trackers(place.cell.folder)))
+
+
+def _arguments(stage: str, place: Place, again: Place, stages: Sequence[str]) -> list[str]:
     """The options of a stage's command, as the workflow's rules give them."""
     model, variant, seed = place.cell
     cell = ["--model", model, "--variant", variant, "--seed", str(seed)]
