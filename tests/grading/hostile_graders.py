@@ -61,11 +61,3 @@ def obey(text, gold, answer_type):
         case ["pid", *_]:
             return Verdict.on(str(os.getpid()), "correct")
     return Verdict.on(word, "correct")
-
-
-def always_correct(text, gold, answer_type):
-    return Verdict("correct")
-
-
-def always_wrong(text, gold, answer_type):
-    return Verdict("wrong")

@@ -1,10 +1,9 @@
-import hostile_graders
 import pandas as pd
 import pytest
 from cases import CASES
 
 from ict_core.errors import UserError
-from ict_core.grading import grade as grade_module
+from ict_core.grading.boxes import Verdict
 from ict_core.grading.grade import grade_completions
 from ict_core.grading.pool import GradingPool
 from ict_core.store.records import COMPLETIONS, GRADES, PROBLEMS, write_frame
@@ -37,13 +36,13 @@ TEXTS = completions(
 
 
 @pytest.mark.slow
-def test_grades_in_the_order_of_the_completions(tmp_path):
-    texts = TEXTS.set_index(pd.Index([5, 5, 3, 2, 9, 0]))
-    grades = grade_completions(texts, GOLD, **LIMITS)
-    assert list(grades["status"]) == ["correct", "correct", "wrong", "no_answer", "wrong", "correct"]
-    assert list(grades["extracted"]) == ["0.5", "85", "C", "", "2", "B"]
+def test_grades_in_the_order_of_the_completions_of_benchmarks_that_differ_in_samples(tmp_path):
+    texts = pd.concat([TEXTS, TEXTS[:1].assign(benchmark="math")]).set_index(pd.Index([5, 5, 3, 2, 9, 0, 0]))
+    grades = grade_completions(texts, pd.concat([GOLD, GOLD[1:2].assign(benchmark="math")]), **LIMITS)
+    assert list(grades["status"]) == ["correct", "correct", "wrong", "no_answer", "wrong", "correct", "correct"]
+    assert list(grades["extracted"]) == ["0.5", "85", "C", "", "2", "B", "0.5"]
     kept = ["benchmark", "problem", "sample", "finish_reason", "tokens"]
-    pd.testing.assert_frame_equal(grades[kept], TEXTS[kept])
+    pd.testing.assert_frame_equal(grades[kept], texts[kept].reset_index(drop=True))
     write_frame(grades, tmp_path / "grades.parquet", GRADES)
 
 
@@ -72,24 +71,10 @@ def test_frames_that_do_not_fit(texts, gold, complaint):
         grade_completions(texts, gold, **LIMITS)
 
 
-@pytest.mark.slow
-def test_benchmarks_may_differ_in_samples():
-    other = TEXTS[:1].assign(benchmark="math")
-    gold = pd.concat([GOLD, GOLD[1:2].assign(benchmark="math")])
-    assert len(grade_completions(pd.concat([TEXTS, other]), gold, **LIMITS)) == 7
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("grader", "complaint"),
-    [("always_correct", "expected wrong, found correct"), ("always_wrong", "expected correct, found wrong")],
-)
-def test_a_broken_grader_aborts_the_job(monkeypatch, grader, complaint):
-    def broken(**limits):
-        return GradingPool(**limits, grade=getattr(hostile_graders, grader))
-
-    monkeypatch.setattr(grade_module, "GradingPool", broken)
-    with pytest.raises(UserError, match=complaint):
+@pytest.mark.parametrize(("always", "other"), [("correct", "wrong"), ("wrong", "correct")])
+def test_a_broken_grader_aborts_the_job(monkeypatch, always, other):
+    monkeypatch.setattr(GradingPool, "grade", lambda pool, items: [Verdict(always)] * len(items))
+    with pytest.raises(UserError, match=f"expected {other}, found {always}"):
         grade_completions(TEXTS, GOLD, **LIMITS)
 
 
@@ -101,8 +86,8 @@ def test_the_reward_is_1_where_the_evaluation_says_correct():
     answers = [("b", str(n), 0, 7, row[2], 1, "stop", -1.0) for n, row in enumerate(rows)]
     frames = pd.DataFrame(answers, columns=list(COMPLETIONS)), pd.DataFrame(problems, columns=list(PROBLEMS))
     evaluated = grade_completions(*frames, **LIMITS)["status"].tolist()
-    kinds, golds, texts = ([row[column] for row in rows] for column in range(3))
+    kinds, golds, texts = ([row[column] for row in rows[::5]] for column in range(3))
     with GradingPool(**LIMITS) as pool:
         rewards = verifier_reward(pool)(texts, golds, kinds)
-    assert rewards == [float(status == "correct") for status in evaluated]
+    assert rewards == [float(status == "correct") for status in evaluated[::5]]
     assert evaluated == [row[3] for row in rows]

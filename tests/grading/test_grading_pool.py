@@ -16,6 +16,16 @@ from ict_core.grading import pool as pool_module
 from ict_core.grading.pool import GradingPool
 
 LONG = 100_000  # characters of a text that only a worker looks at
+COMMAND = pool_module._COMMAND
+BARE = "from ict_core.grading import _worker; _worker.load_math_verify = int; _worker.serve({descriptor})"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bare_workers():
+    """Workers start without math-verify, whose import is most of their start: `obey` does not need it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool_module, "_COMMAND", BARE)
+        yield
 
 
 def boxed(*answers):
@@ -66,7 +76,8 @@ def test_what_is_cheap_needs_no_worker(monkeypatch):
 
 
 @pytest.mark.slow
-def test_math_verify_in_a_worker():
+def test_math_verify_in_a_worker(monkeypatch):
+    monkeypatch.setattr(pool_module, "_COMMAND", COMMAND)
     items = [
         ("\\boxed{0.5}", "\\frac{1}{2}", "math"),
         ("\\boxed{0.6}", "\\frac{1}{2}", "math"),

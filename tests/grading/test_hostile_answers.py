@@ -45,6 +45,9 @@ ANSWERS = {
     "binomial": r"\binom{10^9}{5\cdot10^8}",
     "factorial": r"999999999!",
 }
+IN_A_WORKER = [
+    name for name in ANSWERS if name[:8] != "megabyte" or name in ("megabyte of boxes", "megabyte of digits")
+]
 MEMORY_MIB = 512
 
 
@@ -67,7 +70,7 @@ def test_every_type_is_attacked():
 
 
 @pytest.mark.parametrize("kind", ["latex", *(pytest.param(k, marks=pytest.mark.long) for k in GOLDS if k != "latex")])
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", IN_A_WORKER)
 def test_ends_within_the_limit_with_a_status_and_bounded_memory(hasty, kind, name):
     answer = ANSWERS[name]
     before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()

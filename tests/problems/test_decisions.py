@@ -97,7 +97,7 @@ def by_characters(problem: Problem, text: str) -> list[int]:
     return sorted(marks)
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(family=st.sampled_from(sorted(FAMILIES)), seed=st.integers(0, 10_000), edits=st.integers(0, 3))
 def test_decisions_are_their_definition_on_solutions_with_mistakes(family, seed, edits):
     problem, draw = FAMILIES[family](generator(seed, "test")), random.Random(seed)

@@ -12,7 +12,7 @@ from ict_core.config.inputs import GeneratorSet, TrainingSet
 from ict_core.config.load import load_benchmark
 from ict_core.config.section import load_section
 from ict_core.errors import UserError
-from ict_core.grading.grade import grade_completions
+from ict_core.grading.answers import grade_answer
 from ict_core.problems.published.load import check_access, load_problems, load_solutions
 from ict_core.store import records
 
@@ -89,16 +89,9 @@ def test_no_training_problem_is_a_test_problem_and_fewer_are_drawn_by_the_data_s
 
 def test_the_right_number_in_a_box_is_right_and_another_one_is_not(made):
     problems = load_problems(made(rows=6), None, 0)
-    completions = problems[["benchmark", "problem"]].assign(seed=0, tokens=3, finish_reason="stop", logprob=-1.0)
-    right, wrong = (
-        completions.assign(
-            sample=sample, text=[f"It is \\boxed{{{int(gold) + sample}}}." for gold in problems["answer"]]
-        )
-        for sample in (0, 1)
-    )
-    for given, status in ((right, "correct"), (wrong, "wrong")):
-        grades = grade_completions(given[list(records.COMPLETIONS)], problems, workers=1, seconds=5, memory_mib=1024)
-        assert set(grades["status"]) == {status}
+    for gold, kind in zip(problems["answer"], problems["answer_type"], strict=True):
+        assert grade_answer(f"It is \\boxed{{{gold}}}.", gold, kind).status == "correct"
+        assert grade_answer(f"It is \\boxed{{{int(gold) + 1}}}.", gold, kind).status == "wrong"
 
 
 OWN = {"package": "ict-core", "version": "1"}

@@ -85,10 +85,10 @@ def test_no_evaluation_prompt_is_ever_trained_on():
     held_out = evaluation_problems(0, SETS)
     prompts = set(held_out["prompt"])
     assert len(held_out) == len(prompts) == 330
-    assert prompts.isdisjoint(training_problems(0, 2000, prompts)["prompt"])
-    assert prompts.isdisjoint(prompt for prompt, _ in pretraining_documents(0, 20_000, prompts))
+    assert prompts.isdisjoint(training_problems(0, 1000, prompts)["prompt"])
+    assert prompts.isdisjoint(prompt for prompt, _ in pretraining_documents(0, 4000, prompts))
     # the exclusion is at work: without it prompts do recur
-    assert not prompts.isdisjoint(prompt for prompt, _ in pretraining_documents(0, 20_000, set()))
+    assert not prompts.isdisjoint(prompt for prompt, _ in pretraining_documents(0, 4000, set()))
 
 
 def test_sets_fit_their_schema_and_repeat(tmp_path):
@@ -115,7 +115,7 @@ def read(completion):
 
 
 def test_slips_are_in_direct_results_alone_and_the_solution_goes_on_with_them():
-    plain, slipped = (list(pretraining_documents(5, 4000, set(), slips)) for slips in (0.0, 0.8))
+    plain, slipped = (list(pretraining_documents(5, 1000, set(), slips)) for slips in (0.0, 0.8))
     wrong = direct = 0
     for (prompt, without), (same, completion) in zip(plain, slipped, strict=True):
         steps, answer = read(completion)
@@ -134,20 +134,16 @@ def test_slips_are_in_direct_results_alone_and_the_solution_goes_on_with_them():
         else:
             answer_is = str(steps[-1][4])
         assert answer == answer_is
-    assert direct > 2000 and 0.75 < wrong / direct < 0.82  # a few would take a later step below 0
-    assert plain == list(pretraining_documents(5, 4000, set()))
+    assert direct > 500 and 0.75 < wrong / direct < 0.82  # a few would take a later step below 0
+    assert plain == list(pretraining_documents(5, 1000, set()))
 
 
 @pytest.mark.slow
-def test_the_prompt_template_is_the_prompt():
+def test_a_fork_is_exactly_one_token_and_the_prompt_template_is_the_prompt():
+    tokenizer = train_tokenizer(352)
     problem = FAMILIES["word"](generator(0, "template"))
     chat = [{"role": "user", "content": problem.question}]
-    assert train_tokenizer(352).apply_chat_template(chat, tokenize=False) == problem.prompt
-
-
-@pytest.mark.slow
-def test_a_fork_is_exactly_one_token():
-    tokenizer = train_tokenizer(352)
+    assert tokenizer.apply_chat_template(chat, tokenize=False) == problem.prompt
     for _, completion in pretraining_documents(3, 50, set()):
         ids = tokenizer(completion)["input_ids"]
         assert tokenizer.decode(ids) == completion

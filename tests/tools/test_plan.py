@@ -30,20 +30,29 @@ def cells_of(page: str, rule: str, model: str | None = None) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_jobs_are_those_that_snakemake_would_run(mini):
-    jobs = planned_jobs(STUDIES / "mini.yaml", REPOSITORY, 1)
+def test_the_jobs_are_those_that_snakemake_would_run():
+    study = load_study(STUDIES / "smoke.yaml")
+    jobs = planned_jobs(STUDIES / "smoke.yaml", REPOSITORY, 1)
     counted = Counter()
     for kind, number in jobs.items():
         counted[kind.rule, kind.model] += number
-    for model in ("mini-s", "mini-m"):
+    for model in study.models:
         trained, evaluated, bases = (
             sum(cell.model == model for cell in cells)
-            for cells in (mini.trained_cells(), mini.evaluated_cells(), mini.all_bases())
+            for cells in (study.trained_cells(), study.evaluated_cells(), study.all_bases())
         )
         assert counted["train", model] == trained
         assert counted["generate", model] == counted["grade", model] == evaluated
         assert counted["pretrain", model] == bases
     assert {kind.threads for kind in jobs} == {1} and counted["figures", ""] > 10
+
+
+def printing(folder: Path, text: str, status: int = 0) -> str:
+    """A program in place of Python, and so of Snakemake."""
+    fake = folder / "python"
+    fake.write_text(f"#!/bin/sh\ncat <<'END'\n{text}END\nexit {status}\n")
+    fake.chmod(0o700)
+    return str(fake)
 
 
 def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
@@ -56,10 +65,7 @@ def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
         "    wildcards: seed=0, model=m, variant=v\n    threads: 4\n"
         "[date]\ncheckpoint tune_round:\n    output: c\n[date]\nrule figure_length:\n    output: b\nJob stats:\n"
     )
-    fake = tmp_path / "python"
-    fake.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}END\n")
-    fake.chmod(0o700)
-    monkeypatch.setattr("sys.executable", str(fake))
+    monkeypatch.setattr("sys.executable", printing(tmp_path, printed))
     assert planned_jobs(STUDIES / "mini.yaml", tmp_path, 4) == {
         Kind("fetch", "m", 1): 1,
         Kind("figures", "", 1): 2,
@@ -69,8 +75,8 @@ def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
     }
 
 
-def test_a_failing_dry_run_is_told_in_its_own_words(tmp_path):
-    (tmp_path / "Snakefile").write_text("raise WorkflowError('spoilt on purpose')\n")
+def test_a_failing_dry_run_is_told_in_its_own_words(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.executable", printing(tmp_path, "WorkflowError:\nspoilt on purpose\n", 1))
     with pytest.raises(UserError, match="spoilt on purpose"):
         planned_jobs(STUDIES / "mini.yaml", tmp_path, 1)
 

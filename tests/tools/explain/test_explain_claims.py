@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
+from ict_core.tools.explain import numbers
 from ict_core.tools.explain.explain import explain
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,6 +26,27 @@ def pass_at_4() -> pd.Series:
     run = ["model", "variant", "seed"]
     runs = scores.assign(value=value).groupby([*run, "benchmark"])["value"].mean()
     return runs.drop("mini-stem", level="benchmark").groupby(run).mean()  # which has no headroom
+
+
+def once(compute):
+    """A function that computes only the first time; whatever is asked then gets the same."""
+    results = []
+
+    def computed(*arguments):
+        if not results:
+            results.append(compute(*arguments))
+        return results[0]
+
+    return computed
+
+
+@pytest.fixture(scope="module", autouse=True)
+def computed_once():
+    """All that is explained here has the stored study's measurements and ledger, which take seconds to compute."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("run_quantities", "ledger"):
+            patch.setattr(numbers, name, once(getattr(numbers, name)))
+        yield
 
 
 def told(name: str) -> str:
