@@ -48,6 +48,8 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     is_claim = table.name == _CLAIMS
     origin, rows = (claims_of if is_claim else table_of)(table)
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
+    lines = [f"The {'claim' if is_claim else 'row'} of {table}"]
+    lines += [f"  {key}: {value or '—'}" for key, value in row.items()]
     results = Path(os.path.normpath(table.parent / ("." if is_claim else "..")))
     if results.parent.name == "rebuilt":  # by `make figures`, from the stored run's measurements
         results = results.parent.with_name("reference") / results.name
@@ -58,12 +60,11 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         origin, runs, numbers = trace(row, results / _CLAIMS, scores, ledger)
     else:
         averaged = Stored(results).averaged if "metric" in row else None
+        if "source" in row:  # the table `paper`, in which a benchmark of the study has the name of the paper's
+            stand_ins = {place: name for name, place in reversed(Stored(results).settings.mirrors.items())}
+            row["benchmark"] = stand_ins.get(row["benchmark"], row["benchmark"])
         runs = entering(origin, row, scores, averaged)
         numbers = recomputed(origin, row, runs)
-    lines = [
-        f"The {'claim' if is_claim else 'row'} of {table}",
-        *(f"  {key}: {value or '—'}" for key, value in row.items()),
-    ]
     lines += ["", *_made(results, origin), "", *_entering(runs, numbers), *_question(results, problem)]
     links: list[Link] = []
     log = StudyFiles(results).frame("log")
