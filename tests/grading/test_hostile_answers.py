@@ -75,7 +75,7 @@ def test_ends_within_the_limit_with_a_status_and_bounded_memory(hasty, kind, nam
     answer = ANSWERS[name]
     before, begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
     verdicts = hasty.grade([(text, GOLDS[kind], kind) for text in (f"\\boxed{{{answer}}}", answer)])
-    assert time.monotonic() - begin < 15  # the limit, starting a killed worker's successor, a busy machine
+    assert time.monotonic() - begin < 60  # the limit, starting a killed worker's successor, a busy machine
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024  # KiB; this process, not a worker
     for worker in hasty._workers:
         assert resource.prlimit(worker.process.pid, resource.RLIMIT_AS)[0] < (MEMORY_MIB + 1536) * 2**20
