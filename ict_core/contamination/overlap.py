@@ -137,7 +137,8 @@ def audit(
     evaluation, near = asked(held_out), _near_duplicates(asked(held_out), asked(training), grading)
     exact, wording = (set(training["question"].map(form)) for form in (tokens, but_for_numbers))
     shared = overlapping(evaluation["question"], training["question"])
-    texts = [(row.benchmark, tokens(row.question), *map(tokens, row.options)) for row in evaluation.itertuples()]
+    columns = (evaluation[name] for name in ("benchmark", "question", "options"))
+    texts = [(name, tokens(question), *map(tokens, options)) for name, question, options in zip(*columns, strict=True)]
     flags = evaluation[["benchmark", "problem"]].assign(
         problems=True,
         repeated=pd.Series(texts).duplicated().tolist(),
