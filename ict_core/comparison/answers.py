@@ -17,7 +17,7 @@ _KEY = ["model", "run", *_PROBLEM]
 
 
 def counted(answers: pd.DataFrame) -> pd.DataFrame:
-    """A frame of `ANSWERS` from samples or counts: a row for each (model, run, benchmark, problem), runs as integers.
+    """A frame of `ANSWERS` from samples or counts: a row for each (model, run, benchmark, problem).
 
     Missing columns are filled in: one run, one benchmark, no clusters. The `correct` of a sample is 0 or 1, or missing
     if it was not graded.
@@ -33,7 +33,8 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
     filled = pd.DataFrame({"run": 0, "benchmark": "all", "cluster": answers["problem"], **answers})
     if (empty := filled[[*_KEY, "cluster"]].isna().any(axis=1)).any():
         raise UserError(f"answers: row {int(empty.to_numpy().argmax())} has no {' or '.join([*_KEY, 'cluster'])}")
-    filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster"], str))
+    named = [] if pd.api.types.is_integer_dtype(filled["run"]) else ["run"]  # by names, such as times
+    filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster", *named], str))
     if (filled["benchmark"] == AVERAGE).any():
         raise UserError(
             f"answers: benchmark: {AVERAGE!r} is not allowed; allowed: a name but that of the mean over all"
@@ -46,8 +47,6 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
     _check_complete(counts)
     if (ungraded := counts["n"] < 1).any():
         raise UserError(f"answers: {_name(counts[ungraded].iloc[0])}: no sample was graded; allowed: at least one")
-    if not pd.api.types.is_integer_dtype(counts["run"]):  # names of runs, such as times
-        counts = counts.assign(run=pd.factorize(counts["run"].astype(str), sort=True)[0])
     return counts[list(ANSWERS)]
 
 

@@ -103,7 +103,8 @@ def _scores(counts: pd.DataFrame, models: Sequence[str]) -> tuple[pd.DataFrame, 
     """The answers of these models as the scores of a study, and the model of each variant there."""
     names = {model: f"model {place}" for place, model in enumerate(models)}  # names without a meaning in a study
     rows = counts[counts["model"].isin(models)]
-    scores = rows.assign(model=_MODEL, variant=rows["model"].map(names)).rename(columns={"run": "seed"})
+    seeds = pd.factorize(rows["run"], sort=True)[0]
+    scores = rows.assign(model=_MODEL, variant=rows["model"].map(names), seed=seeds)
     return scores, {name: model for model, name in names.items()}
 
 
@@ -260,7 +261,7 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
         yield f"{', '.join(unpaired)} less {first}: no two runs have their numbers in both: no pairs of runs."
     if single:
         yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
-    if by_runs and _is_clustered(_clusters(counts)):
+    if len(single) < len(runs) and _is_clustered(_clusters(counts)):
         yield "Intervals over runs, and levels of several runs, take every problem for independent of the others."
     if missing := int((counts["sampled"] - counts["n"]).sum()):
         yield f"{missing} of {counts['sampled'].sum()} samples were not graded; they count as neither right nor wrong."

@@ -7,6 +7,7 @@ Their files are read as data: nothing of these packages is imported, and nothing
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ TABLES = (".csv", ".parquet")
 _HARNESS = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _LIGHTEVAL = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.parquet")
 _INSPECT = {"C": 1, "I": 0, "N": 0, True: 1, False: 0}  # correct, incorrect, no answer
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)  # what reading a damaged archive raises
 _ZSTANDARD = 93  # the number of this method in the ZIP format (APPNOTE 6.3.7)
 _KINDS = (
     "samples_*.jsonl of lm-evaluation-harness, details_*.parquet of lighteval, *.eval or *.json of Inspect, or a table"
@@ -79,7 +81,7 @@ def _files(path: Path) -> Sequence[tuple[Path, _Reader | None]]:
         raise UserError(f"{path}: there is no such file or folder; allowed: {_KINDS}")
     if path.is_file():
         return [(path, _reader(path))]
-    found = sorted(file for file in path.rglob("*") if file.suffix in (".eval", ".json", ".jsonl", ".parquet"))
+    found = sorted(file for file in path.rglob("*") if file.is_file())
     if not (logs := [(file, read) for file in found if (read := _reader(file)) is not None]):
         raise UserError(f"{path}: no log in this folder; allowed: {_KINDS}")
     return logs
@@ -151,6 +153,11 @@ def _field(file: Path, fields: Any, name: str | None) -> Any:
     return fields[name]
 
 
+def _folders(file: Path) -> Sequence[str]:
+    """The names of the folders that hold a file, also where its path is relative."""
+    return file.absolute().parent.parts
+
+
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -158,7 +165,9 @@ def _lines(file: Path) -> Iterator[dict[str, Any]]:
                 row = json.loads(line)
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{file}, line {number}: not JSON: {error}") from None
-            if not isinstance(row, dict) or "doc_id" not in row or not isinstance(row.get("metrics") or [], list):
+            metrics = row.get("metrics") or [] if isinstance(row, dict) else None
+            named = isinstance(metrics, list) and all(isinstance(metric, str) for metric in metrics)
+            if not named or "doc_id" not in row:
                 needed = "a doc_id, and in `metrics` a list of metrics"
                 raise UserError(f"{file}, line {number}: no sample of lm-evaluation-harness, which has {needed}")
             yield row
@@ -176,15 +185,16 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
             continue
         metric = _chosen(file, "metric", row.get("metrics") or [], wanted.metric)
         cluster = _field(file, row.get("doc"), wanted.cluster)
-        yield _row(file, file.parent.name, match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
+        yield _row(file, _folders(file)[-1], match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
 
 
 def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """The model is the folders between `details` and the time, the problem the `id` of `doc`, as row order varies."""
     match = _LIGHTEVAL.fullmatch(file.name)
     assert match is not None
-    parts = file.parent.parts
-    above = parts[parts.index("details") + 1 : -1] if "details" in parts else parts[-2:-1]
+    parts = _folders(file)[:-1]
+    below = len(parts) - parts[::-1].index("details") if "details" in parts else -1
+    above = parts[below:] or parts[-1:]
     try:
         rows = pd.read_parquet(file).to_dict("records")
     except (ValueError, OSError) as error:
@@ -231,7 +241,7 @@ def _inspect_parts(file: Path) -> tuple[Any, Any]:
             return log, log["samples"]
         with zipfile.ZipFile(file) as archive:
             return tuple(json.loads(_member(file, archive.getinfo(f"{name}.json"))) for name in ("header", "summaries"))
-    except (OSError, ValueError, KeyError, RecursionError, zipfile.BadZipFile) as error:
+    except (*_DAMAGED, OSError, ValueError, KeyError, RecursionError) as error:
         raise UserError(f"{file}: cannot be read as a finished log of Inspect: {error}") from None
 
 
@@ -240,9 +250,12 @@ def _member(file: Path, member: zipfile.ZipInfo) -> bytes:
     if member.compress_type != _ZSTANDARD:
         with zipfile.ZipFile(file) as archive:
             return archive.read(member)
-    with file.open("rb") as content:
-        content.seek(member.header_offset)
-        head = content.read(30)  # the local header; it ends with the lengths of name and extra field, which follow
-        content.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
-        packed = content.read(member.compress_size)
-    return pa.Codec("zstd").decompress(packed, member.file_size, asbytes=True)
+    with file.open("rb") as log:
+        log.seek(member.header_offset)
+        head = log.read(30)  # the local header; it ends with the lengths of name and extra field, which follow
+        log.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
+        packed = log.read(member.compress_size)
+    content = pa.Codec("zstd").decompress(packed, member.file_size, asbytes=True)
+    if zlib.crc32(content) != member.CRC:
+        raise zipfile.BadZipFile(f"bad CRC-32 of {member.filename}")
+    return content

@@ -145,7 +145,7 @@ def _forest(found: Comparison) -> bytes:
                 1.02, height, _WORDS.get(verdict, verdict), transform=axis.get_yaxis_transform(), va="center", size=7
             )
         metric, baseline = rows[["metric", "baseline"]].iloc[0]
-        axis.set_xlabel(f"{metric} less {baseline}, percent points; grey: within the margin")
+        axis.set_xlabel(f"{metric} less {baseline}, percent points; grey: within the margin", parse_math=False)
         image = io.BytesIO()
         figure.savefig(image, format="png", dpi=150, metadata={"Software": None})
     return image.getvalue()

@@ -119,6 +119,17 @@ def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
     assert any("0, 1, 4, 5" in note for note in found.notes)
     apart = compare(runs.assign(run=runs["run"].where(runs["model"] == "a", runs["run"] + 6)))
     assert apart.differences["over"].tolist() == ["problems"] and any("pairs of runs" in note for note in apart.notes)
+    names = {number: f"seed {number}" for number in range(6)}
+    named = compare(runs[~left].assign(run=runs["run"].map(names)))
+    assert named.differences.equals(found.differences)
+    assert any("the runs seed 0, seed 1, seed 4, seed 5 are" in note for note in named.notes)
+
+
+def test_levels_of_several_runs_are_told_to_ignore_clusters_also_where_no_runs_are_pairs():
+    runs = pd.concat([answers(b="0111").assign(run=r) for r in range(2)] + [answers(a="0101").assign(run=0)])
+    clustered = compare(runs.assign(cluster=runs["problem"] % 2))
+    assert clustered.differences["over"].tolist() == ["clusters"]
+    assert any("levels of several runs, take every problem" in note for note in clustered.notes)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +180,8 @@ def test_an_unknown_baseline_and_a_margin_out_of_range_are_refused():
 
 
 def test_text_json_and_page_have_every_number_and_the_page_stands_alone():
-    frame = pd.concat([answers(a="0101" * 9, **{"b<i>": "0111" * 9}).assign(benchmark=name) for name in ("x", "y")])
+    models = {r"$\frac$": "0101" * 9, "b<i>": "0111" * 9}
+    frame = pd.concat([answers(**models).assign(benchmark=name) for name in ("x", "y")])
     found = compare(frame)
     text, told, page = as_text(found), json.loads(as_json(found)), as_page(found)
     assert "+25.0" in text and "72 problems" in text and found.notes[0] in text

@@ -1,5 +1,6 @@
 """Logs that the tools themselves wrote (`make_logs.py`), tables, and files that are none."""
 
+import io
 import json
 import os
 import zipfile
@@ -17,6 +18,10 @@ from ict_core.errors import UserError
 
 LOGS = Path(os.environ.get("LOGS", Path(__file__).parent / "logs"))  # or those that `make logs` had written anew
 HARNESS, INSPECT, LIGHTEVAL = (LOGS / name for name in ("lm_eval", "inspect", "lighteval"))
+
+
+HEADER = {"eval": {"model": "m", "created": "1", "run_id": "2", "task": "t"}}
+SUMMARIES = [{"id": i, "scores": {"match": {"value": "CI"[i % 2]}}} for i in range(40)]
 
 
 def accuracy(*runs: object, **wanted: str) -> dict[str, float]:
@@ -65,6 +70,45 @@ def test_problems_of_lighteval_are_paired_by_their_ids_as_each_log_has_an_order_
     assert frame["problem"].tolist()[:24] != sorted(frame["problem"].tolist()[:24], key=int)
 
 
+def test_folders_name_the_models_also_from_within(monkeypatch):
+    monkeypatch.chdir(HARNESS / "one")
+    assert [*accuracy(".", "../two", metric="acc")] == ["one", "two"]
+    (file,) = (LIGHTEVAL / "details/one").rglob("*.parquet")
+    for folder, path in ((file.parent, file.name), (LIGHTEVAL / "details", "one")):
+        monkeypatch.chdir(folder)
+        assert [*accuracy(path)] == ["one"]
+
+
+def test_a_folder_with_the_name_of_a_log_is_none(tmp_path):
+    (tmp_path / "log.json").mkdir()
+    (tmp_path / "one").symlink_to(HARNESS / "one")
+    (tmp_path / "gone.json").symlink_to(tmp_path / "nothing")
+    with pytest.raises(UserError, match="no log in this folder"):
+        read_runs([str(tmp_path)], Wanted())
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93])
+def test_a_log_whose_bytes_have_changed_is_refused(tmp_path, method):
+    """One byte of the answers: wherever it stands, nothing but what was written is read."""
+    (whole,) = INSPECT.glob("*.eval")
+    if method == 93:  # Zstandard, as Inspect writes it
+        content = whole.read_bytes()
+    else:
+        wanted = {"header": json.dumps(HEADER), "summaries": json.dumps(SUMMARIES)}
+        with zipfile.ZipFile(tmp_path / "whole.eval", "w", method) as archive:
+            for name, text in wanted.items():
+                archive.writestr(f"{name}.json", text)
+        content = (tmp_path / "whole.eval").read_bytes()
+        assert len(read_runs([str(tmp_path / "whole.eval")], Wanted())) == len(SUMMARIES)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        member = archive.getinfo("summaries.json")
+    start = member.header_offset + 30 + len(member.filename)
+    for at in range(start, start + member.compress_size, 1 + member.compress_size // 40):
+        file = broken(tmp_path, "x.eval", content[:at] + bytes([content[at] ^ 0x5A]) + content[at + 1 :])
+        with pytest.raises(UserError, match=r"x\.eval"):
+            read_runs([str(file)], Wanted())
+
+
 def test_two_logs_of_one_model_are_its_runs_also_if_a_task_was_run_alone(tmp_path):
     for time in ("2026-01-01T00-00-00.0", "2026-01-02T00-00-00.0"):
         for task in ("sums", "products"):
@@ -107,6 +151,7 @@ BAD = {  # a file's name and content, by what is said of it
     "a list of metrics": (SAMPLES, b'{"doc_id": 1, "metrics": 5}'),
     "no samples": (SAMPLES, b""),
     "line 1: no sample": (SAMPLES, b"[]"),
+    "line 1: no sample of": (SAMPLES, b'{"doc_id": 1, "metrics": [1, 2]}'),
     "cannot be read as a finished log": ("x.eval", b"PK"),
     "no log of Inspect": ("x.json", b'{"version": 2, "status": "success", "eval": {}, "samples": []}'),
     "no columns metric": (DETAILS, pd.DataFrame({"doc": [1]}).to_parquet()),
