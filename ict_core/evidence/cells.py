@@ -206,7 +206,9 @@ def machine(run: Mapping[str, Any]) -> str:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return sorted(path.parent for path in folder.glob(f"*/*/seed-*/{StoredCellFiles(folder).manifest.name}"))
+    """The folders of stored cells, without those that a killed job left half written."""
+    found = sorted(path.parent for path in folder.glob(f"*/*/seed-*/{StoredCellFiles(folder).manifest.name}"))
+    return [path for path in found if path.suffix != ".partial"]
 
 
 def _configurations(study: Study, cell: Cell) -> dict[str, dict[str, Any]]:

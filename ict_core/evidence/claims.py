@@ -77,7 +77,7 @@ class Claim(Section):
 
     id: ClaimId
     family: Name  # of claims that answer one question and are corrected together
-    after: ClaimId | None = None  # an earlier claim of the family; this one counts only if its p is below ALPHA
+    after: ClaimId | None = None  # the claim before it in its family, which is then tested in this order; else by Holm
     bound_with: ClaimId | None = None  # a claim tied to this one by a bound: with small entropies both cannot hold
     statement: str = Field(min_length=1)  # what is claimed, in one sentence
     source: str = Field(min_length=1)  # where it is claimed or asked
@@ -105,18 +105,22 @@ class ClaimsFile(Section):
     claims: tuple[Claim, ...] = Field(min_length=1)
 
     def faults(self) -> Iterator[Fault]:
-        seen: dict[str, str] = {}  # the family of each claim, by id
+        families: dict[str, list[Claim]] = {}  # the claims so far, by family
         ids = [claim.id for claim in self.claims]
         for index, claim in enumerate(self.claims):
             if claim.bound_with is not None and claim.bound_with not in ids:
                 yield refused(f"claims[{index}].bound_with", claim.bound_with, f"one of {', '.join(ids)}")
-            if claim.id in seen:
+            if claim.id in ids[:index]:
                 yield refused(f"claims[{index}].id", claim.id, "each id once")
-            if claim.after is not None and seen.get(claim.after) != claim.family:
-                allowed = [name for name, family in seen.items() if family == claim.family]
-                earlier = f"an earlier claim of the family {claim.family} ({', '.join(allowed) or 'there is none'})"
-                yield refused(f"claims[{index}].after", claim.after, earlier)
-            seen[claim.id] = claim.family
+            earlier = families.setdefault(claim.family, [])
+            allowed = {None, earlier[0].id} if len(earlier) == 1 else {None}
+            if len(earlier) > 1 and earlier[1].after is not None:
+                allowed = {earlier[-1].id}
+            if claim.after not in allowed:
+                words = f"{earlier[-1].id}, the claim before it," if earlier else "none"
+                words = f"{words} in all claims of the family {claim.family} but its first, or in none"
+                yield refused(f"claims[{index}].after", claim.after, words)
+            earlier.append(claim)
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:

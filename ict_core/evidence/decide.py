@@ -145,42 +145,48 @@ class Correction(NamedTuple):
 def corrected(tested: Sequence[tuple[Claim, Outcome]]) -> dict[str, Correction]:
     """The corrections by claim id: a family's chance of a wrong difference is at most 5 %, as is that of equivalence.
 
-    Holm's procedure corrects a family's claims without `after`, and claims that test the same runs count once. A claim
-    with `after` has the larger of its own p and that claim's (a fixed sequence; Maurer, Hothorn and Lehmacher 1995), or
-    its own if that claim was not tested. The p of equivalence are corrected in the same way, separately. A claim
-    without one, such as one about a quantity, counts there as a test that could not be made.
+    Holm's procedure corrects the claims of a family, and claims that test the same runs count once. In a family with
+    `after` a claim has the largest of its own p and those of the tested claims before it (a fixed sequence; Maurer,
+    Hothorn and Lehmacher 1995). The p of equivalence are corrected in the same way, separately. A claim without one,
+    such as one about a quantity, counts there as a test that could not be made.
     """
     corrections: dict[str, Correction] = {}
     families: dict[str, list[tuple[Claim, Outcome]]] = {}
     for claim, result in tested:
         families.setdefault(claim.family, []).append((claim, result))
     for members in families.values():
-        tests = [(claim, result.p, replace(result, p_equivalence=math.nan)) for claim, result in members]
-        p, counted = _in_family(tests)
-        p_equivalence, _ = _in_family([(claim, result.p_equivalence, result) for claim, result in members])
-        for name in p:
-            same = counted.get(name, name)
-            alpha = ALPHA / len(set(counted.values())) if name in counted else ALPHA
-            corrections[name] = Correction(p[name], p_equivalence[name], alpha, same if same != name else None)
+        ids, results = [claim.id for claim, _ in members], [result for _, result in members]
+        p, p_equivalence = [result.p for result in results], [result.p_equivalence for result in results]
+        if any(claim.after is not None for claim, _ in members):
+            p, p_equivalence, counted, alpha = _in_order(p), _in_order(p_equivalence), ids, ALPHA
+        else:
+            p, counted = _by_holm(ids, p, [replace(result, p_equivalence=math.nan) for result in results])
+            p_equivalence, _ = _by_holm(ids, p_equivalence, results)
+            alpha = ALPHA / len(set(counted))
+        for name, same, *adjusted in zip(ids, counted, p, p_equivalence, strict=True):
+            corrections[name] = Correction(*adjusted, alpha, same if same != name else None)
     return corrections
 
 
-def _in_family(tests: Sequence[tuple[Claim, float, Outcome]]) -> tuple[dict[str, float], dict[str, str]]:
-    """The corrected p of a family's claims, by id, from each claim, its p and an outcome that is equal for equal tests.
+def _in_order(p: Sequence[float]) -> list[float]:
+    """The p of tests of a fixed sequence; after one that could not be made (NaN) all are 1."""
+    adjusted, before = [], 0.0
+    for value in p:
+        adjusted.append(max(value, before))  # NaN stays: it comes first
+        before = 1.0 if math.isnan(value) else adjusted[-1]
+    return adjusted
 
-    The second result is, for each claim without `after`, the claim that counts for its test, mostly itself.
+
+def _by_holm(ids: Sequence[str], p: Sequence[float], results: Sequence[Outcome]) -> tuple[list[float], list[str]]:
+    """Holm's p of a family's claims, and for each the claim that counts for its test, mostly itself.
+
+    `results` has outcomes that are equal for equal tests.
     """
-    initial = [(claim, p, result) for claim, p, result in tests if claim.after is None]
-    # a test that was not made, or of runs without any difference, is equal to no other
-    without = [math.isnan(p) or (result.estimate == 0 and result.p == 1) for _, p, result in initial]
-    keys = [claim.id if alone else repr(result) for (claim, _, result), alone in zip(initial, without, strict=True)]
-    adjusted = holm_of_distinct([p for _, p, _ in initial], keys)
-    p_by_id = {claim.id: p for (claim, _, _), p in zip(initial, adjusted.tolist(), strict=True)}
+    keys = [
+        # a test that was not made, or of runs without any difference, is equal to no other
+        name if math.isnan(value) or (result.estimate == 0 and result.p == 1) else repr(result)
+        for name, value, result in zip(ids, p, results, strict=True)
+    ]
     first: dict[str, str] = {}
-    counted = {claim.id: first.setdefault(key, claim.id) for (claim, _, _), key in zip(initial, keys, strict=True)}
-    for claim, p, _ in tests:
-        if claim.after is not None:
-            before = p_by_id.get(claim.after)
-            gate = 0.0 if before is None else 1.0 if math.isnan(before) else before
-            p_by_id[claim.id] = max(p, gate)  # NaN stays: it comes first
-    return p_by_id, counted
+    counted = [first.setdefault(key, name) for key, name in zip(keys, ids, strict=True)]
+    return holm_of_distinct(p, keys).tolist(), counted

@@ -28,6 +28,7 @@ from ict_core.statistics.schemas import ROUNDING
 _Tested = tuple[Outcome, dict[str, float], str]  # outcome of a claim's test, each model's mean, and a remark
 _UNCORRECTED = ("estimate", "low", "high", "p", "p_equivalence")
 _CORRECTED = ("p_adjusted", "p_equivalence_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
+_ONE_SEED = "one seed: there is no test"
 UNBOUNDED = "unbounded"  # an infinite number in JSON
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
 
@@ -101,6 +102,8 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
         result, place = largest(gains, margin)
         remark = f"the largest of {len(gains)}: {place}"
+        if result.seeds == 1:
+            remark = _joined(remark, _ONE_SEED)
     else:
         strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
         if test is None or not strata:
@@ -112,7 +115,7 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
             return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
         result = outcome(test, arrays, margin)
         if result.seeds == 1:
-            remark = "one seed: there is no test"
+            remark = _ONE_SEED
         elif all(np.ptp(array) <= ROUNDING for array in arrays.values()):
             remark = "all paired values are equal"
     if claim.paper_points is not None and claim.paper_points / 100 <= margin:

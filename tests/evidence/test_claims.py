@@ -59,6 +59,7 @@ def test_declared_pairs_are_the_plain_differences_of_the_average():
         (TEST, "{kind: measure, quantity: elbow, of: ict-10}", ["test.direction: null"]),
         (TEST, "{kind: measure, quantity: elbow, of: ict-10, within: [0.2, 0.1]}", ["test.within: [0.2, 0.1]"]),
         ("claims:\n", f"{GOOD}", ["claims[1].id: 'gain'"]),
+        ("    source", "    after: loss\n    source", ["after: 'loss'", "none in all claims of the family gains but"]),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(tmp_path, old, new, words):
@@ -67,6 +68,26 @@ def test_a_mistake_is_one_line_with_its_place(tmp_path, old, new, words):
     with pytest.raises(UserError) as caught:
         read_claims(file)
     assert [word for word in ["claims.yaml: claims[", *words] if word not in str(caught.value)] == []
+
+
+@pytest.mark.parametrize(
+    ("after", "wrong"),
+    [
+        ((None, None, None), None),
+        ((None, "c0", "c1"), None),
+        ((None, None, "c0"), 2),  # Holm's procedure gives the level of c0 to c1, so that c2 cannot have it too
+        ((None, "c0", "c0"), 2),  # both would have the whole level
+        ((None, "c0", None), 2),
+    ],
+)
+def test_a_family_is_tested_in_one_order_or_in_none(tmp_path, after, wrong):
+    entries = [GOOD[8:].replace("gain\n", f"c{i}\n{f'    after: {of}' if of else ''}\n") for i, of in enumerate(after)]
+    (file := tmp_path / "claims.yaml").write_text(f"claims:\n{''.join(entries)}")
+    if wrong is None:
+        assert [claim.after for claim in read_claims(file)] == [*after]
+    else:
+        with pytest.raises(UserError, match=rf"claims\[{wrong}\].after.*claim before it"):
+            read_claims(file)
 
 
 def arm(of, factor=None, *values):

@@ -176,6 +176,7 @@ def test_a_claim_after_another_needs_that_one_too(correct):
     assert correct(*ps) == pytest.approx({"a": 0.03, "b": 0.03, "c": 0.2})
     assert correct(*ps[1:]) == pytest.approx({"b": 0.01, "c": 0.2})  # the first was not run: it is passed over
     assert correct((first, result(math.nan)), *ps[1:])["b"] == 1.0  # it was run and decides nothing
+    assert correct((first, result(0.3)), ps[2]) == pytest.approx({"a": 0.3, "c": 0.3})  # the second was not run
 
 
 def test_equivalences_are_corrected_apart_from_differences():

@@ -95,6 +95,12 @@ def test_the_search_for_the_largest_runs_over_models_benchmarks_and_baselines(ev
     assert len(found) == 2 * 7 * 2 and all(len(gains) == 3 for gains in found.values())
 
 
+def test_the_largest_of_one_seed_says_that_there_is_no_test():
+    test = Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@4")
+    found = ledger([claim(test)], LedgerFrames(gains(0.9, 0.5, benchmark="b"), pd.DataFrame(), {}), 0.02, 0.8)[0]
+    assert found.remark == "the largest of 1: m, b, over grpo; one seed: there is no test"
+
+
 @pytest.fixture(scope="module")
 def entries(evidence):
     """The project's whole ledger."""
