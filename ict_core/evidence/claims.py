@@ -113,7 +113,7 @@ class ClaimsFile(Section):
             if claim.id in ids[:index]:
                 yield refused(f"claims[{index}].id", claim.id, "each id once")
             earlier = families.setdefault(claim.family, [])
-            allowed = {None, earlier[0].id} if len(earlier) == 1 else {None}
+            allowed: set[str | None] = {None, earlier[0].id} if len(earlier) == 1 else {None}
             if len(earlier) > 1 and earlier[1].after is not None:
                 allowed = {earlier[-1].id}
             if claim.after not in allowed:

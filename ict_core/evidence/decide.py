@@ -163,8 +163,8 @@ def corrected(tested: Sequence[tuple[Claim, Outcome]]) -> dict[str, Correction]:
             p, counted = _by_holm(ids, p, [replace(result, p_equivalence=math.nan) for result in results])
             p_equivalence, _ = _by_holm(ids, p_equivalence, results)
             alpha = ALPHA / len(set(counted))
-        for name, same, *adjusted in zip(ids, counted, p, p_equivalence, strict=True):
-            corrections[name] = Correction(*adjusted, alpha, same if same != name else None)
+        for name, same, one, other in zip(ids, counted, p, p_equivalence, strict=True):
+            corrections[name] = Correction(one, other, alpha, same if same != name else None)
     return corrections
 
 
