@@ -30,8 +30,7 @@ def values_of(
 
 def differences_of(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Strata:
     """The differences on the average, for each model that ran both variants, paired by seed (base model)."""
-    test = DifferenceTest(kind="difference", ours=ours, against=(less,), metric=metric, direction="higher")
-    return values_of(test, runs, pd.DataFrame(), {})
+    return _paired(_levels(runs, [AVERAGE], metric), ours, less)
 
 
 def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]:
