@@ -108,8 +108,11 @@ def two_one_sided(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, low: float,
     """The larger p of two one-sided t-tests: that a mean is not above `low`, and not below `high` (Schuirmann 1987).
 
     A small p shows that the mean, which is `estimate` with its standard error and degrees of freedom, shape (...), is
-    within the limits, low < high in its unit: the methods are then equivalent. NaN where `se` is NaN.
+    within the limits, which are in its unit: the methods are then equivalent. NaN where `se` is NaN. A UserError if
+    `low` is not below `high`.
     """
+    if not low < high:
+        raise UserError(f"equivalence limits {low} to {high}: the lower must lie below the upper")
     mean, error, free = (np.asarray(a, dtype=np.float64) for a in (estimate, se, df))
     above_low, below_high = stats.t.sf((mean - low) / error, free), stats.t.cdf((mean - high) / error, free)
     return np.asarray(np.maximum(above_low, below_high))

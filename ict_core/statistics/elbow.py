@@ -16,9 +16,13 @@ def elbow(sorted_scores: ArrayLike) -> float:
     to [0, 1], so that the chord falls from (0, 1) to (1, 0) and the distance of (x, y) to it is proportional to
     1 - x - y. Of several points at the same distance the first is taken. The share, in (0, 1], is the rank of the elbow
     (from 1) over n, for scores of shape (n,). It is NaN for fewer than three scores, or if the curve is level, straight
-    or nowhere below its chord.
+    or nowhere below its chord. A ValueError if the scores are not a list, not finite, or rising.
     """
     scores = np.asarray(sorted_scores, dtype=np.float64)
+    if scores.ndim != 1 or not np.isfinite(scores).all():
+        raise ValueError(f"an elbow needs a list of finite scores, not an array of shape {scores.shape} or with NaN")
+    if (np.diff(scores) > 0).any():
+        raise ValueError("an elbow needs scores sorted from the largest to the smallest")
     if scores.size < 3 or scores[0] == scores[-1]:
         return float("nan")
     rank = np.linspace(0.0, 1.0, scores.size)
@@ -37,6 +41,8 @@ def mean_sorted_curve(scores: ArrayLike, sequences: ArrayLike, points: int = POI
     both have shape (tokens,). The result is a falling curve, shape (points,), as :func:`elbow` takes it.
     """
     values, groups = np.asarray(scores, dtype=np.float64), np.asarray(sequences)
+    if values.ndim != 1 or values.shape != groups.shape or values.size == 0:
+        raise ValueError(f"a curve needs one score a token: {values.shape} scores, {groups.shape} sequences")
     if not np.isfinite(values).all():
         raise UserError("a curve needs finite scores; a sampled token has another")
     _, of_token, lengths = np.unique(groups, return_inverse=True, return_counts=True)

@@ -115,9 +115,11 @@ def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
     They enclose the ratios r for which the paired t-test of ours - r theirs, whose mean is 0 at the true ratio, is not
     significant, and are exact for normal pairs, however few (docs/statistics.md). There are none (NaN) with one run, if
     ours - r theirs is the same in all runs, or if the mean of theirs does not differ from 0, as any ratio may then be
-    true. The standard error is from the delta method.
+    true. The standard error is from the delta method. A ValueError if the arrays do not fit, or a value is not finite.
     """
     x, y = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or x.size == 0 or not np.isfinite([x, y]).all():
+        raise ValueError(f"a ratio needs a finite value of both arms for each run, not {ours!r} and {theirs!r}")
     runs, means = x.size, (x.mean(), y.mean())
     ratio = np.float64(means[0] / means[1]) if means[1] else np.float64(np.nan)
     none = student(ratio, np.nan, np.nan)
@@ -153,9 +155,11 @@ def over_problems(strata: Sequence[Floats], level: float = LEVEL) -> Estimate:
 def stratified_t(differences: Sequence[Floats], level: float = LEVEL) -> Estimate:
     """:func:`over_problems` over independently run models, from the paired differences of each, shape (seeds,).
 
-    A UserError if a value is not finite.
+    A UserError if a value is not finite. A ValueError if there is no stratum, or one without values.
     """
     strata = [np.asarray(values, dtype=np.float64) for values in differences]
+    if not strata or any(s.ndim != 1 or s.size == 0 for s in strata):
+        raise ValueError(f"a mean over strata needs a list of values in each stratum, not {[s.shape for s in strata]}")
     if not all(np.isfinite(s).all() for s in strata):
         raise UserError("a mean over strata needs finite values; a run has another")
     return over_problems(strata, level)

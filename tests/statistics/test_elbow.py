@@ -27,6 +27,12 @@ def test_short_level_straight_and_bulging_curves_have_no_elbow(scores):
     assert math.isnan(elbow(scores))
 
 
+@pytest.mark.parametrize("scores", [[1.0, 2.0, 0.0], [3.0, math.nan, 1.0], [math.inf, 1.0, 0.0], [[2.0, 1.0]]])
+def test_scores_that_rise_or_are_not_finite_are_refused(scores):
+    with pytest.raises(ValueError, match="elbow"):
+        elbow(scores)
+
+
 @given(falling)
 def test_the_elbow_is_furthest_from_the_chord_by_plane_geometry(scores):
     where = elbow(scores)
@@ -59,6 +65,12 @@ def test_the_mean_curve_is_the_score_that_a_rule_keeps_last(sequences, points):
         last = [sorted(s, reverse=True)[math.ceil(Fraction(i + 1, points) * len(s)) - 1] for s in sequences]
         assert value == pytest.approx(sum(last) / len(last))
     assert (np.diff(curve) <= 0).all()
+
+
+@pytest.mark.parametrize(("scores", "sequences"), [([], []), ([1.0], [1, 2]), ([[1.0]], [[1]])])
+def test_a_curve_of_nothing_or_of_other_shapes_is_refused(scores, sequences):
+    with pytest.raises(ValueError, match="one score a token"):
+        mean_sorted_curve(scores, sequences)
 
 
 def test_a_score_that_is_not_finite_is_told():

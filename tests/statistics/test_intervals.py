@@ -165,7 +165,10 @@ def test_what_is_no_sample_is_refused(values):
         wilson(values)
 
 
-def test_a_stratum_with_a_value_that_is_not_finite_is_refused():
+def test_what_is_no_stratum_is_refused():
+    for strata in ([], [[]], [[[1.0, 2.0]]]):
+        with pytest.raises(ValueError, match="values in each stratum"):
+            stratified_t([np.array(s) for s in strata])
     for value in (np.nan, np.inf):
         with pytest.raises(UserError, match="finite values"):
             stratified_t([np.array([0.1, 0.2]), np.array([1.0, value])])

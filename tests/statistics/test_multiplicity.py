@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.weightstats import ttost_paired
 from student_t import two_sided_p
 
+from ict_core.errors import UserError
 from ict_core.statistics.deciding import benjamini_hochberg, holm, two_one_sided
 from ict_core.statistics.intervals import over_runs
 
@@ -37,7 +38,7 @@ def test_a_known_family():
     assert benjamini_hochberg([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.02, 0.04, 0.04, 0.02])
 
 
-@settings(max_examples=30)
+@settings(max_examples=30)  # the oracle takes half a second an example
 @given(st.lists(st.floats(0, 1), max_size=20))
 def test_corrections_agree_with_the_oracle(p):
     assert holm(p) == pytest.approx(holm_by_hand(p), rel=1e-12, abs=1e-300)
@@ -58,6 +59,8 @@ def test_equivalence_by_hand():
     assert two_one_sided(0.03, 0.005, 2, -0.02, 0.02) == pytest.approx(1 - two_sided_p(2, 2) / 2)
     many = two_one_sided([0.0, 0.0], [0.01, np.nan], [2, 2], -0.02, 0.02)
     assert many == pytest.approx([two_sided_p(2, 2) / 2, np.nan], nan_ok=True)
+    with pytest.raises(UserError, match="limits"):
+        two_one_sided(0.0, 0.1, 2, 0.02, -0.02)
 
 
 @given(st.integers(2, 12), st.integers(0, 1000), st.floats(0.001, 1))
