@@ -13,12 +13,13 @@ import argparse
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -309,8 +310,13 @@ def run_stage(name: str, dry: bool) -> list[dict[str, str]]:
     command = [sys.executable, __file__, "--stage", name, *(["--quick"] if dry else [])]
     started = time.perf_counter()
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT)
-        data = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else f"failed: status {done.returncode}"
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as stage:
+            try:
+                printed, _ = stage.communicate(timeout=LIMIT)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(stage.pid, signal.SIGKILL)  # and what it has started
+        data = json.loads(printed.splitlines()[-1]) if stage.returncode == 0 else f"failed: status {stage.returncode}"
     except subprocess.TimeoutExpired:
         data = f"failed: not done within {LIMIT} s"
     print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr)

@@ -9,7 +9,7 @@ ANSWERS = ("model", "run", "benchmark", "problem", "cluster", "sampled", "n", "c
 """The columns. Of the `sampled` samples of a run on a problem `n` were graded, and `correct` of those are right.
 
 Runs with the same number are a pair. Problems of one cluster (translations, a family) are not independent of one
-another. The cluster of a problem without others is the problem's own name.
+another, also across benchmarks. A problem without others has a cluster of its own.
 """
 NEEDED = ("model", "problem", "correct")
 _PROBLEM = ["benchmark", "problem"]
@@ -30,7 +30,9 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
         raise UserError(f"answers: no column {', '.join(missing)}; allowed: {', '.join(ANSWERS)}")
     if answers.empty:
         raise UserError("answers: no rows; allowed: at least one of each model")
-    filled = pd.DataFrame({"run": 0, "benchmark": "all", "cluster": answers["problem"], **answers})
+    filled = pd.DataFrame({"run": 0, "benchmark": "all", **answers})
+    if "cluster" not in answers:
+        filled = filled.assign(cluster=filled["benchmark"].astype(str) + "/" + filled["problem"].astype(str))
     if (empty := filled[[*_KEY, "cluster"]].isna().any(axis=1)).any():
         raise UserError(f"answers: row {int(empty.to_numpy().argmax())} has no {' or '.join([*_KEY, 'cluster'])}")
     named = [] if pd.api.types.is_integer_dtype(filled["run"]) else ["run"]  # by names, such as times

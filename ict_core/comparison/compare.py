@@ -198,12 +198,12 @@ def _clusters(counts: pd.DataFrame) -> pd.Series:
 
 
 def _is_clustered(clusters: pd.Series) -> bool:
-    return bool((clusters != clusters.index.get_level_values("problem")).any())
+    return bool(clusters.duplicated().any())
 
 
 def _spans_benchmarks(clusters: pd.Series) -> bool:
-    """Whether a cluster has problems in several benchmarks; without clusters, equal names of problems mean nothing."""
-    return _is_clustered(clusters) and clusters.groupby("benchmark").nunique().sum() > clusters.nunique()
+    """Whether a cluster has problems in several benchmarks."""
+    return bool(clusters.groupby("benchmark").nunique().sum() > clusters.nunique())
 
 
 def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str, across: bool) -> Estimate:

@@ -50,14 +50,18 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
             model. Logs of one model at different times are its runs, numbered by time.
 
     Raises:
-        UserError: a path has no such file, a file has another format, or a score is not 0 or 1.
+        UserError: a path has no such file, a file is given twice or has another format, or a score is not 0 or 1.
     """
     rows: list[dict[str, Any]] = []
     tables: list[pd.DataFrame] = []
+    given: set[tuple[str, Path]] = set()  # the name and the file of each log
     for run in runs:
         name, path = ("", run) if Path(run).exists() or "=" not in run else run.split("=", 1)
         models: set[str] = set()
         for file, read in _files(Path(path)):
+            if (name, file.resolve()) in given:
+                raise UserError(f"{file}: given twice, so that its answers would count twice; allowed: each file once")
+            given.add((name, file.resolve()))
             if read is None:
                 table = _read_table(file, wanted)
                 models |= set(map(str, table.get("model", ())))
@@ -128,7 +132,7 @@ def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: An
     row = {"model": model, "time": time, "benchmark": task, "problem": str(problem)}
     return row | {
         "correct": None if correct is None else int(correct),
-        "cluster": str(problem if cluster is None else cluster),
+        "cluster": f"{task}/{problem}" if cluster is None else str(cluster),
     }
 
 

@@ -163,7 +163,7 @@ def grade_unlogged(text: str, gold: str, answer_type: str) -> Verdict:
 def _near_duplicates(held_out: pd.DataFrame, training: pd.DataFrame, grading: Mapping[str, Any]) -> pd.DataFrame:
     similar = similar_pairs([*held_out["question"].map(shingles)], [*training["question"].map(shingles)], SIMILAR)
     ours, theirs = list(held_out.itertuples()), list(training.itertuples())
-    answers = [(f"\\boxed{{{theirs[j].answer}}}", ours[i].answer, "latex") for i, j, _ in similar]
+    answers = [(f"\\boxed{{{theirs[j].answer}}}", str(ours[i].answer), "latex") for i, j, _ in similar]
     with GradingPool(workers=1, grade=grade_unlogged, **grading) as pool:
         verdicts = pool.grade(answers)
     rows = [

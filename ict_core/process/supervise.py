@@ -38,7 +38,7 @@ _MEMORY = (
     "Snakemake's mem_mb), or let fewer jobs run at a time (--cores)"
 )
 _CRASH = "a fault of a library or of the machine, not of the configuration"
-_CAUSES = {  # of a death that nobody requested
+_CAUSES: dict[int, str] = {  # of a death that nobody requested
     signal.SIGKILL: _MEMORY,
     signal.SIGBUS: f"a full disk or /dev/shm under a mapped file, or {_CRASH}",
     **dict.fromkeys((signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL), _CRASH),
@@ -87,11 +87,11 @@ def _until_its_end(command: Sequence[str], job: "Forked | _Started") -> int:
     status, peak_mib = ended
     if status >= 0:
         return status
-    killer = signal.Signals(-status)
-    if requested or killer not in _CAUSES:
-        how = f"was ended by {killer.name}"
+    killer = next((known.name for known in signal.Signals if known == -status), f"signal {-status}")
+    if requested or -status not in _CAUSES:
+        how = f"was ended by {killer}"
     else:
-        how = f"was killed by {killer.name} ({_CAUSES[killer]}; peak memory {peak_mib:.0f} MiB)"
+        how = f"was killed by {killer} ({_CAUSES[-status]}; peak memory {peak_mib:.0f} MiB)"
     print(f"{' '.join(command[:2])} {how}", file=sys.stderr, flush=True)
     return 128 - status
 

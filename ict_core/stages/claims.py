@@ -1,3 +1,5 @@
+"""The verdict on every claim of the ledger."""
+
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

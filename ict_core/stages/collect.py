@@ -1,3 +1,5 @@
+"""The output of every cell, gathered in the few files from which all evidence is made."""
+
 from ict_core.jobs.command import MaybeCells, Results, StudyFile, command, study_to_run
 from ict_core.store.layout import CLAIMS
 

@@ -1,3 +1,5 @@
+"""What the evaluation sets share with the training data."""
+
 from ict_core.jobs.command import Given, HeldOut, StudyFile, command, study_to_run
 
 

@@ -1,3 +1,5 @@
+"""The problems that a study trains and evaluates on."""
+
 from ict_core.jobs.command import Given, HeldOut, StudyFile, command, mirror_of, study_to_run
 
 

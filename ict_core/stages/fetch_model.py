@@ -1,3 +1,5 @@
+"""A base model from the hub or a folder."""
+
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, Name, StudyFile, command, mirror_of, study_of_model
 from ict_core.process.startup import loading

@@ -1,3 +1,5 @@
+"""One figure of a study."""
+
 from ict_core.errors import UserError
 from ict_core.jobs.command import Name, Results, StoredFolder, command
 

@@ -1,3 +1,5 @@
+"""A cell's completions of all benchmarks."""
+
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,3 +1,5 @@
+"""The verdicts on a cell's completions."""
+
 import time
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,3 +1,5 @@
+"""The notebook of a study."""
+
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,3 +1,5 @@
+"""The paper's figures, numbered as in the paper."""
+
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,3 +1,5 @@
+"""A base model that is pretrained from scratch."""
+
 from typing import TYPE_CHECKING
 
 from ict_core.errors import UserError

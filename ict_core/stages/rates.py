@@ -1,3 +1,5 @@
+"""The learning rates that a study chose, stored for other studies (`rates_of`)."""
+
 from ict_core.errors import UserError
 from ict_core.jobs.command import MaybeCells, Results, StudyFile, command, study_to_run
 

@@ -1,3 +1,5 @@
+"""Every response token of an untrained model's answers, with the policy's entropies and all scores."""
+
 from typing import TYPE_CHECKING
 
 from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model

@@ -1,3 +1,5 @@
+"""Every reading of the paper on a model's answers: one row per reading from its distributions, without a training."""
+
 from pathlib import Path
 from typing import TYPE_CHECKING
 

@@ -1,3 +1,5 @@
+"""The readings of all models of a study: one frame, a table and a figure."""
+
 from ict_core.jobs.command import Given, Results, StudyFile, command, study_to_run
 from ict_core.stages.readings import ranges_of
 

@@ -1,3 +1,5 @@
+"""What another grader changes in the verdicts on a study's stored completions."""
+
 from typing import Annotated
 
 from typer import Option

@@ -1,3 +1,5 @@
+"""The pages of a study."""
+
 from ict_core.jobs.command import Results, StoredFolder, command
 
 

@@ -1,3 +1,5 @@
+"""The settings that the evidence is read by."""
+
 from ict_core.jobs.command import Given, StudyFile, command, load_study
 
 

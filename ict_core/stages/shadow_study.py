@@ -1,3 +1,5 @@
+"""Every rule of a study on the tokens that were sampled from all its cells."""
+
 from ict_core.jobs.command import Given, StudyFile, command, study_to_run
 
 

@@ -1,3 +1,5 @@
+"""Every number that is shown."""
+
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,3 +1,5 @@
+"""A base model that begins with worked solutions of the study's training problems."""
+
 from ict_core.errors import UserError
 from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model
 from ict_core.process.startup import loading

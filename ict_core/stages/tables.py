@@ -1,3 +1,5 @@
+"""Every table of a study."""
+
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,3 +1,5 @@
+"""The frames of a token study: what every rule does with untrained models' tokens."""
+
 from ict_core.jobs.command import Results, StudyFile, command, prepare, study_to_run
 
 

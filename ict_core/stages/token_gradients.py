@@ -1,3 +1,5 @@
+"""How much of GRPO's gradient each rule's tokens carry, in an untrained model, on some prompts."""
+
 import hashlib
 from typing import TYPE_CHECKING
 

@@ -1,3 +1,5 @@
+"""The tables, figures, claims and page of a token study."""
+
 from ict_core.jobs.command import Given, Results, StoredFolder, command
 
 

@@ -1,3 +1,5 @@
+"""The training of one cell."""
+
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

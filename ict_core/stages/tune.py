@@ -1,3 +1,5 @@
+"""The choice of a variant's learning rate."""
+
 import time
 from pathlib import Path
 from typing import Annotated, Any

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ict_core.errors import UserError
+from ict_core.store.layout import MANIFEST
 
 
 @contextmanager
@@ -17,8 +18,10 @@ def appearing(path: Path) -> Iterator[Path]:
     """Yield ``<path>.partial``, which replaces ``path`` if the block ends without error and is removed otherwise.
 
     What is written there, a file or a folder, is on the disk before it gets its name. Missing parents are made. What a
-    killed job left under the partial name is removed first.
+    killed job left under the partial name is removed first. UserError: a folder that no job made has the name.
     """
+    if path.is_dir() and any(path.iterdir()) and not (path / MANIFEST).exists():
+        raise UserError(f"{path}: a folder is there, with files that no job made; allowed: a name that is free")
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(path)
     for leftover in (partial, _replaced(path)):

@@ -143,6 +143,8 @@ def check_files(folder: Path) -> dict[str, Any]:
 def check_output(output: Path, part: Path, since: float = 0.0) -> dict[str, Any]:
     """As :func:`check_files`, for `part` of a job's folder; files that have not changed after `since` are not read."""
     stated = read_manifest(output / MANIFEST, output)
+    if not isinstance(stated.get("files"), dict):
+        raise UserError(f"{output / MANIFEST}: it names no files, so that it is no manifest of a checkpoint")
     for path, sha256 in ((output / name, sha256) for name, sha256 in stated["files"].items()):
         if path.is_relative_to(part):
             if not path.is_file():

@@ -27,5 +27,8 @@ def build_tables(study: Stored, paper: Paper, out: Path) -> list[Path]:
     frames = {name: study.frame(name) for name in INPUTS}
     tables = make_tables(frames, TableSettings(**vars(study.settings), paper=paper))
     qualified_note = " ".join(filter(None, [study.note, without_verdicts(frames["validity"])]))
-    notes = {name: qualified_note if declaration.compared else study.note for name, declaration in TABLES.items()}
+    notes = {
+        name: qualified_note if "contrasts" in declaration.inputs else study.note
+        for name, declaration in TABLES.items()
+    }
     return [path for table in tables for path in write(table, out, notes[table.name], study.mixed)]

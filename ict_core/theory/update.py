@@ -58,9 +58,10 @@ def updates(tokens: pd.DataFrame) -> pd.DataFrame:
 def same_sign(ours: logit.Array, theirs: logit.Array) -> tuple[float, float]:
     """Share of the pairs with the same sign, and what it would be by chance; NaN below `single_logit.LEAST` pairs.
 
-    By chance means: with signs as frequent as they are on either side, but independent of each other.
+    A pair with a 0 is none, as 0 has no sign. By chance means: with signs as frequent as they are on either side, but
+    independent of each other.
     """
-    valid = ~np.isnan(ours) & ~np.isnan(theirs)
+    valid = ~np.isnan(ours) & ~np.isnan(theirs) & (ours != 0) & (theirs != 0)
     if valid.sum() < logit.LEAST:
         return np.nan, np.nan
     up, other = ours[valid] > 0, theirs[valid] > 0

@@ -120,9 +120,16 @@ def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
     apart = compare(runs.assign(run=runs["run"].where(runs["model"] == "a", runs["run"] + 6)))
     assert apart.differences["over"].tolist() == ["problems"] and any("pairs of runs" in note for note in apart.notes)
     names = {number: f"seed {number}" for number in range(6)}
-    named = compare(runs[~left].assign(run=runs["run"].map(names)))
+    named = compare(runs[~left].assign(run=lambda rows: rows["run"].map(names)))
     assert named.differences.equals(found.differences)
     assert any("the runs seed 0, seed 1, seed 4, seed 5 are" in note for note in named.notes)
+
+
+def test_problems_of_one_name_in_two_benchmarks_are_one_cluster_only_if_clusters_are_given():
+    frame = pd.concat([answers(a="010011", b="011111").assign(benchmark=name) for name in ("en", "de")])
+    alone, shared = (compare(rows).differences for rows in (frame, frame.assign(cluster=frame["problem"])))
+    average = [rows[rows["benchmark"] == AVERAGE].iloc[0] for rows in (alone, shared)]
+    assert [(row["over"], row["units"]) for row in average] == [("problems", 12), ("clusters", 6)]
 
 
 def test_levels_of_several_runs_are_told_to_ignore_clusters_also_where_no_runs_are_pairs():

@@ -48,6 +48,14 @@ def test_a_comparison_of_its_samples_is_scipys_paired_test():
     assert (by_family["over"], by_family["units"]) == ("clusters", 6)
 
 
+def test_a_log_that_is_given_twice_is_refused_but_under_two_names():
+    one = next((HARNESS / "one").glob("samples_*.jsonl"))
+    with pytest.raises(UserError, match=f"{one.name}: given twice"):
+        read_runs([str(HARNESS / "one"), str(one)], Wanted(metric="acc"))
+    found = read_runs([f"first={one}", f"second={one}"], Wanted(metric="acc"))
+    assert set(found.groupby("model").size()) == {24}
+
+
 def test_logs_of_inspect_in_both_forms_are_the_answers_that_were_mocked():
     frame = read_runs([str(INSPECT)], Wanted())
     assert frame.groupby(["model", "problem"])["correct"].agg(["size", "sum"]).reset_index().to_numpy().tolist() == [

@@ -4,6 +4,7 @@ import pytest
 
 from ict_core.errors import UserError
 from ict_core.store.files import appearing, write_text
+from ict_core.store.layout import MANIFEST
 
 
 def names(folder):
@@ -24,18 +25,27 @@ def test_a_folder_takes_the_place_of_another_whole(tmp_path):
     out = tmp_path / "model"
     for text in ("first", "second"):
         with appearing(out) as partial:
-            (partial / "deep").mkdir(parents=True)
-            (partial / "deep" / text).write_text(text)
-        assert [path.name for path in out.rglob("*")] == ["deep", text]
+            partial.mkdir()
+            (partial / MANIFEST).write_text(text)
+            (partial / text).mkdir()
+        assert names(out) == sorted([text, MANIFEST])
         assert names(tmp_path) == ["model"]
 
 
-def test_a_file_never_takes_the_place_of_a_folder(tmp_path):
-    kept = tmp_path / "out" / "of a user"
+@pytest.mark.parametrize("name", ["of a user", MANIFEST])
+def test_a_file_never_takes_the_place_of_a_folder(tmp_path, name):
+    kept = tmp_path / "out" / name
     kept.mkdir(parents=True)
     with pytest.raises(UserError, match="out: a folder is there"), appearing(tmp_path / "out") as partial:
         partial.write_text("new")
     assert kept.exists() and names(tmp_path) == ["out"]
+
+
+def test_no_job_writes_where_a_folder_is_that_no_job_made(tmp_path):
+    (tmp_path / "out" / "of a user").mkdir(parents=True)
+    with pytest.raises(UserError, match="out: a folder is there, with files"), appearing(tmp_path / "out"):
+        pytest.fail("the work has begun")
+    assert names(tmp_path / "out") == ["of a user"]
 
 
 def test_what_a_job_left_that_was_killed_between_its_renames_is_removed(tmp_path):

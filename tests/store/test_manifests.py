@@ -168,3 +168,6 @@ def test_a_checkpoint_s_files_are_held_against_its_manifest(inside, tmp_path):
     (model / "model.safetensors").unlink()
     with pytest.raises(Damaged, match="no such file, .* manifest"):
         check_files(model)
+    write_manifest(folder / "manifest.json", {"study": "mini"})
+    with pytest.raises(UserError, match="names no files"):
+        check_files(model)

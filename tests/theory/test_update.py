@@ -103,6 +103,9 @@ def test_the_share_by_chance_is_that_of_independent_signs():
     ours = np.array([1.0] * 6 + [-1.0] * 4 + [np.nan])
     theirs = np.array([1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0, 1.0])
     assert same_sign(ours, theirs) == (pytest.approx(0.7), pytest.approx(0.6 * 0.5 + 0.4 * 0.5))
+    zeros = np.zeros(5)
+    without = same_sign(np.concatenate([ours, zeros]), np.concatenate([theirs, -np.ones(5)]))
+    assert without == same_sign(ours, theirs) == same_sign(np.append(ours, -1.0), np.append(theirs, 0.0))  # no signs
     rng = generator(1, "independent signs")
     share, chance = same_sign(rng.normal(1, 1, 40000), rng.normal(-1, 1, 40000))
     assert share == pytest.approx(chance, abs=0.01) and chance < 0.4

@@ -295,12 +295,23 @@ def test_tokens_that_a_tool_wrote_are_refused(trainer_of):
         trainer_of("grpo", own={"rollout_func": answers}).train()
 
 
+@pytest.mark.parametrize("selection", ["lopti", "cispo"])
+def test_a_rule_of_two_updates_trains_with_two(trainer_of, selection):
+    trainer_of(selection, num_iterations=2, max_steps=2).train()
+
+
 def test_a_checkpoint_amid_the_updates_of_a_batch_is_not_resumed(trainer_of, tmp_path):
     saving = {"save_strategy": "steps", "save_steps": 1, "num_iterations": 2, "max_steps": 4}
     trainer_of("entropy-20", **saving).train()
     with pytest.raises(UserError, match=r"step 1, .* 2 updates .* multiple of num_iterations \(2\)"):
         trainer_of("entropy-20", **saving).train(resume_from_checkpoint=str(tmp_path / "checkpoint-1"))
     trainer_of("entropy-20", **saving).train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+
+
+def test_rewards_as_advantages_need_rewards_of_0_to_1(trainer_of):
+    trainer_of("nsr-published", parity).train()
+    with pytest.raises(UserError, match="allowed: from 0 to 1"):
+        trainer_of("nsr-published", lambda completions, **_: [2.0] * len(completions)).train()
 
 
 def model_of(checkpoint):

@@ -109,8 +109,11 @@ def test_a_training_of_two_updates_goes_on_with_the_prompts_of_its_epoch(run, tm
 
 
 @pytest.mark.slow
-def test_a_training_goes_on_on_another_cpu_and_its_manifest_names_both(run, whole, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(numerics, "chosen", lambda: "native")
+@pytest.mark.parametrize("chosen", ["portable", "native"])
+def test_a_training_goes_on_on_another_cpu_and_its_manifest_names_both(
+    run, whole, tmp_path, monkeypatch, capsys, chosen
+):
+    monkeypatch.setattr(numerics, "chosen", lambda: chosen)
     there, here = "Another CPU", numerics.cpu_facts("model name")
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(numerics, "cpu_facts", lambda key: there)
@@ -120,7 +123,8 @@ def test_a_training_goes_on_on_another_cpu_and_its_manifest_names_both(run, whol
     assert found == whole[0] and manifest["resumed_at"] == [4] and "set aside" not in capsys.readouterr().err
     (earlier,) = manifest["earlier_machines"]
     assert (earlier["cpu"], manifest["platform"]["cpu"]) == (there, here)
-    assert earlier["hardware"] != hardware_class(manifest["platform"], manifest["process"])
+    own = hardware_class(manifest["platform"], manifest["process"])
+    assert (earlier["hardware"] == own) == (chosen == "portable")
 
 
 def frames(out):

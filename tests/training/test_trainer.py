@@ -248,6 +248,19 @@ def test_warm_up_trains_every_token_then_the_mask_is_on(train):
     assert_equal_weights(grpo, warm)
 
 
+def test_unselected_tokens_give_the_model_no_gradient(tiny_checkpoint, problems, tmp_path):
+    trainer, _ = built(tiny_checkpoint, problems, recipe(kl_coef=0.05), GRPO, tmp_path)
+    trainer.model.train()
+    rows = [dict(row) for row in trainer.train_dataset.select(range(4)) for _ in range(4)]
+    batch = trainer._generate_and_score_completions(rows)
+    trainer.current_gradient_accumulation_steps = 1
+    dropped = batch | {"weights 0": torch.zeros_like(batch["weights 0"])}
+    trainer.micro_batch_loss(trainer.model, dropped).backward()
+    assert all((p.grad == 0).all() for p in trainer.model.parameters() if p.grad is not None)
+    trainer.micro_batch_loss(trainer.model, batch).backward()
+    assert any((p.grad != 0).any() for p in trainer.model.parameters())
+
+
 def test_the_shared_start_has_no_divergence_and_one_update_binds_nowhere(train):
     _, log = train(recipe(kl_coef=0.05), top(Fraction(1, 5)))
     tokens = log.tokens()

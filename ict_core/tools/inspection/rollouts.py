@@ -51,7 +51,7 @@ def rollouts_page(folder: Path, most: int) -> str:
 
 
 def _some(frames: list[pd.DataFrame], most: int) -> Iterator[pd.DataFrame]:
-    """Whole batches, evenly spaced, the first and the last among them; of a batch that is too large, whole groups."""
+    """Whole batches, from the first to the last or the first alone; whole groups of one that is too large."""
     steps = min(len(frames), max(1, most // max(map(len, frames))))
     for at in np.unique(np.linspace(0, len(frames) - 1, steps).round().astype(int)):
         size = int(frames[at]["rollout"].max()) + 1
