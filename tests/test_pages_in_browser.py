@@ -41,6 +41,7 @@ def test_the_stored_page_of_tokens(browser):
     assert faults(browser, ROOT / "docs/tokens-example.html") == []
 
 
+@pytest.mark.long
 def test_the_site_of_the_documentation(browser):
     pages = sorted((ROOT / "site").glob("*.html"))
     if not pages:

@@ -136,7 +136,7 @@ def test_what_the_wheel_declares_is_enough_in_an_empty_environment(installed, ti
         assert "2" in ran(tmp_path, "python", alone, str(tiny_checkpoint), "3").splitlines()[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_study_asks_for_a_checkout(installed):
     with pytest.raises(subprocess.CalledProcessError) as raised:
         ran(installed, "ict", "check", "smoke")

@@ -21,7 +21,7 @@ SETTINGS = ("--samples", "4", "--problems", "4", "--max-new-tokens", "112", "--p
 CHECKPOINT = "results/smoke/mini-xs/base/seed-0/model"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_its_numbers_are_those_of_the_workflow_for_the_same_settings(uninterrupted, tmp_path):
     copy = Copy(tmp_path / "copy", uninterrupted)
     out = tmp_path / "out"

@@ -99,7 +99,7 @@ def test_a_folder_that_is_not_there_is_told_before_a_job_and_by_the_dry_run(fres
     assert [made.name for made in (fresh.folder / "results").iterdir()] == ["reference"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_local_model_is_fetched_once_and_again_when_its_weights_change(local, tiny_checkpoint):
     study = ("--config=study=smoke",)
     local.made("prefetch", *study)

@@ -252,7 +252,7 @@ def test_the_report_stands_alone(finished):
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cell_gives_the_same_bytes_again_and_another_seed_does_not(finished):
     cell = "results/smoke/mini-xs/ict-10/seed-0"
     files = [f"{cell}/{name}" for name in ("completions.parquet", "grades.parquet")]
