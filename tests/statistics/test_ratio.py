@@ -34,6 +34,12 @@ def test_a_ratio_without_a_bounded_interval_has_no_limits(ours, theirs):
     assert np.isnan(found.mean) == (not theirs.any())
 
 
+def test_values_that_are_not_paired_are_refused():
+    for bad in (OURS[:5], np.full(6, np.nan), OURS[:, None]):
+        with pytest.raises(ValueError, match="a finite value of both"):
+            ratio_of_means(bad, THEIRS)
+
+
 def test_the_interval_covers_the_true_ratio_in_95_of_100_studies_of_six_seeds():
     """Gains of 40 ± 8 points of which 0.7 ± noise is kept: the spread between seeds of the pilots."""
     rng, studies, inside = np.random.default_rng(5), 1000, 0

@@ -68,20 +68,13 @@ def test_a_home_that_cannot_be_made_is_named(smoke, monkeypatch, tmp_path):
     assert finding_of("home", smoke).level == OK
 
 
-def test_the_engine_samples_a_token_in_a_process_of_its_own(smoke, monkeypatch):
-    """What that process runs; `tests/evaluation/test_engines.py` has the sample of both engines."""
-    sampled = []
-
-    def run(command, **_):
-        monkeypatch.setattr(sys, "argv", ["-c", *command[3:]])
-        exec(command[2])
-        return SimpleNamespace(returncode=0, stdout="a remark\n5.1\n")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    monkeypatch.setattr(machine_checks, "sample_one_token", lambda *names: sampled.extend(names))
+@pytest.mark.long
+def test_the_engine_samples_a_token(smoke):
+    """By the engine that loads in less; `tests/evaluation/test_engines.py` has the sample of both."""
     evaluation = smoke.evaluation.model_copy(update={"engine": "transformers"})
     finding = finding_of("engine", dataclasses.replace(smoke, evaluation=evaluation))
-    assert finding == (OK, "transformers 5.1 sampled a token from a random model") and sampled == ["transformers"]
+    assert finding.level == OK, finding.text
+    assert finding.text.startswith("transformers ")
 
 
 def test_an_engine_that_does_not_import_is_a_fault_with_its_last_words(smoke, monkeypatch, tmp_path):
