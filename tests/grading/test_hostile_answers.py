@@ -115,6 +115,7 @@ def test_the_frame_holds_no_missing_text(tmp_path):
         grade_completions(texts, problems, workers=1, seconds=1, memory_mib=MEMORY_MIB)
 
 
+@pytest.mark.long
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(ITEMS, SPACES, SPACES)
 def test_any_text_and_any_gold_have_a_status(pool, item, before, after):

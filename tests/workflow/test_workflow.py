@@ -84,6 +84,7 @@ WRONG = {  # what a call gives, and what it is told
 }
 
 
+@pytest.mark.long
 def test_a_target_may_stand_before_and_behind_the_study_and_a_wrong_study_is_told(fresh):
     for name, content in SPOILED.items():
         (fresh.folder / f"{name}.yaml").write_bytes(content)
