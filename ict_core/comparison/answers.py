@@ -33,8 +33,10 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
     filled = pd.DataFrame({"run": 0, "benchmark": "all", **answers})
     if "cluster" not in answers:
         filled = filled.assign(cluster=filled["benchmark"].astype(str) + "/" + filled["problem"].astype(str))
-    if (empty := filled[[*_KEY, "cluster"]].isna().any(axis=1)).any():
-        raise UserError(f"answers: row {int(empty.to_numpy().argmax())} has no {' or '.join([*_KEY, 'cluster'])}")
+    empty = filled[[*_KEY, "cluster"]].isna()
+    if empty.any(axis=None):
+        row = int(empty.any(axis=1).to_numpy().argmax())
+        raise UserError(f"answers: row {row} has no {', '.join(empty.columns[empty.iloc[row]])}")
     named = [] if pd.api.types.is_integer_dtype(filled["run"]) else ["run"]  # by names, such as times
     filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster", *named], str))
     if (filled["benchmark"] == AVERAGE).any():

@@ -167,6 +167,9 @@ BAD = {
     "a, run 0: no answer to problem 1 of all": answers(a="0", b="01"),
     "of a alone": answers(a="01"),
     "several clusters": answers(a="01", b="01").assign(cluster=["x", "y", "z", "y"]),
+    "row 2 has no benchmark, cluster$": answers(a="01", b="01").assign(
+        benchmark=["x", "x", None, "x"], cluster=["0", "1", None, "1"]
+    ),
     "no sample was graded": answers(a="01", b="01").assign(correct=[None, 1, 0, 1]),
     "n is of type float64": answers(a="01", b="01").assign(n=1.0),
     "correct 1, n 0, sampled 0": answers(a="01", b="01").assign(n=0),
