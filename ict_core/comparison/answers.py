@@ -35,8 +35,8 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
         filled = filled.assign(cluster=filled["benchmark"].astype(str) + "/" + filled["problem"].astype(str))
     empty = filled[[*_KEY, "cluster"]].isna()
     if empty.any(axis=None):
-        row = int(empty.any(axis=1).to_numpy().argmax())
-        raise UserError(f"answers: row {row} has no {', '.join(empty.columns[empty.iloc[row]])}")
+        place = int(empty.any(axis=1).to_numpy().argmax())
+        raise UserError(f"answers: row {place} has no {', '.join(empty.columns[empty.iloc[place]])}")
     named = [] if pd.api.types.is_integer_dtype(filled["run"]) else ["run"]  # by names, such as times
     filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster", *named], str))
     if (filled["benchmark"] == AVERAGE).any():
