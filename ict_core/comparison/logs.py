@@ -130,10 +130,8 @@ def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: An
             f"{file}: problem {problem}: the score is {correct!r}; allowed: 0 or 1; choose another --metric"
         )
     row = {"model": model, "time": time, "benchmark": task, "problem": str(problem)}
-    return row | {
-        "correct": None if correct is None else int(correct),
-        "cluster": f"{task}/{problem}" if cluster is None else str(cluster),
-    }
+    row |= {} if cluster is None else {"cluster": str(cluster)}  # else that of `counted`
+    return row | {"correct": None if correct is None else int(correct)}
 
 
 def _chosen(file: Path, what: str, there: Iterable[str], wanted: str | None) -> str:

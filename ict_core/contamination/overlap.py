@@ -134,7 +134,8 @@ def audit(
         :func:`shingles` have a Jaccard similarity of at least :data:`SIMILAR`, hence all exact matches too.
         `same_answer` is the verdict of the grader of mathematical answers: yes, no, or unknown.
     """
-    evaluation, near = asked(held_out), _near_duplicates(asked(held_out), asked(training), grading)
+    evaluation = asked(held_out)
+    near = _near_duplicates(evaluation, asked(training), grading)
     exact, wording = (set(training["question"].map(form)) for form in (tokens, but_for_numbers))
     shared = overlapping(evaluation["question"], training["question"])
     columns = (evaluation[name] for name in ("benchmark", "question", "options"))
