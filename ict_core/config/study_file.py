@@ -14,6 +14,7 @@ from ict_core.store.layout import allowed_instead, cell_folder
 
 _MOST_TRAININGS = 10_000  # a dry run of so many takes minutes
 _LARGEST_K = 4  # the largest k of pass@k in the tables
+_OF_TABLES = ("average", "metric", "model", "seeds", "variant")  # columns beside those of benchmarks
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
 Pair = Annotated[int, Field(ge=2, le=10_000)]
@@ -226,6 +227,9 @@ class StudyFile(Section):
         if self.tuning is not None and self.rates_of is not None:
             yield refused("rates_of", self.rates_of, "absent, as the study has a tuning of its own")
         yield from repeated("benchmarks", self.benchmarks)
+        for index, name in enumerate(self.benchmarks):
+            if name in _OF_TABLES:
+                yield refused(f"benchmarks[{index}]", name, f"any name but {', '.join(_OF_TABLES)}, columns of tables")
         for key in ("baselines", "trackers", "shown", "beside"):
             yield from repeated(key, getattr(self, key) or ())
         counts = {f"samples_of.{name}": samples for name, samples in (self.evaluation.samples_of or {}).items()}

@@ -67,6 +67,7 @@ CASES = {
     "a declared factor": (ICT, "score: js", "score: js\nablation: {of: grpo, factor: score}", "ablation"),
     "gates of one arm twice": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: grpo"), "evidence.validity.replica", "'grpo'", "baseline"),
     "a gate of no method": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: grpo-replcia"), "evidence.validity.replica", "'grpo-replcia'"),
+    "a benchmark that a table would mix up": (MINI, "[mini-word,", "[average,", "benchmarks[0]", "'average'"),
     "nothing shown": (MINI, "baselines:", "shown: []\nbaselines:", "shown", "[]"),
     "a tracker twice": (MINI, "baselines:", "trackers: [wandb, wandb]\nbaselines:", "trackers", "twice"),
     "more within reach than there are": (MINI, "  train_problems:", "  within_reach: {samples: 4, problems: 100000}\n  train_problems:", "data.within_reach.problems", "100000"),
