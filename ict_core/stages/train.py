@@ -110,15 +110,24 @@ def training_seed(study: "Study", cell: "Cell") -> int:
 
 
 def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:
-    """Copy a training of the same seed at the same rate, with a manifest of its own that says so (`taken_over`)."""
+    """Copy a training of the same seed at the same rate, with a manifest of its own that says so (`taken_over`).
+
+    Raises:
+        UserError: the two differ in more than their names and their tuning.
+    """
+    import json
     import shutil
 
+    from ict_core.config.comparison import compare
     from ict_core.store.files import appearing
     from ict_core.store.layout import MANIFEST
     from ict_core.store.manifests import check_files, cost, manifest, write_manifest
 
     started = time.perf_counter()
     made = check_files(twin)
+    for key, value, other in compare(json.loads(json.dumps(resolved)), made["config"]).different:
+        if key != "method.name" and not key.startswith("tuning."):
+            raise UserError(f"--twin {twin}: {key} is {other!r}; allowed: {value!r}, as in the training asked for")
     new_entries = {**manifest(resolved), **cost(started, 0), "taken_over": made["config"]["method"]["name"]}
     with appearing(out) as partial:
         shutil.copytree(twin, partial, dirs_exist_ok=True)

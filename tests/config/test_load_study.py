@@ -18,8 +18,10 @@ from ict_core.config.methods import Training
 from ict_core.config.selectors import method_schema
 from ict_core.config.study_file import Cell, StudyFile
 from ict_core.config.tuning import Tuning
-from ict_core.stages.train import training_seed
+from ict_core.errors import UserError
+from ict_core.stages.train import take_over, training_seed
 from ict_core.store.layout import StudyFiles
+from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
 
 PROJECT = Path(__file__).parents[2] / "configs"
 STUDIES = sorted(path.stem for path in (PROJECT / "studies").glob("*.yaml"))
@@ -233,6 +235,22 @@ def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twi
     keys = {key for key, *_ in different}
     assert keys == {"method.name", "training.learning_rate", "tuning.rates", "tuning.seeds"}
     assert training_seed(study, cell) == training_seed(study, twin) and study.base_of(cell) == study.base_of(twin)
+
+
+def test_only_a_twin_is_taken_over(configs, tmp_path):
+    study = edited(configs, MINI, "baselines:", TUNED)
+    cell = Cell("mini-s", "ict-10", 2)
+    (twin,), wanted = study.twins(cell), study.with_rate(cell, 3e-4).resolve(cell)
+    for number, trained in enumerate((twin, twin._replace(seed=1))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "log.txt").write_text("a training's file")
+        write_manifest(folder / "manifest.json", {"config": study.resolve(trained), "files": file_hashes(folder)})
+    take_over(tmp_path / "0", wanted, tmp_path / "own")
+    assert read_manifest(tmp_path / "own/manifest.json")["taken_over"] == "ict-10@0.0003"
+    with pytest.raises(UserError, match="--twin .*: seed is 1; allowed: 2"):
+        take_over(tmp_path / "1", wanted, tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_the_configuration_of_every_stage_is_json(configs):
