@@ -132,14 +132,18 @@ def _ids(value: Any) -> Iterator[int]:
 
 
 def _study_of(folder: Path) -> dict[str, Any] | None:
-    """The model's configuration in the study that made this checkpoint; None if none did."""
+    """The model's configuration in the study that made this checkpoint; None if none did, or if it states no prompt.
+
+    A fetched base model's does not, as its weights do not depend on the prompt.
+    """
     for place in (folder, folder.parent):  # a base model's manifest is in it, a training's beside it
         if (place / MANIFEST).exists():
             try:
                 config = read_manifest(place / MANIFEST).get("config", {})
             except UserError:  # another tool's file
                 continue
-            return config.get("model") if isinstance(config, dict) else None
+            model = config.get("model") if isinstance(config, dict) else None
+            return model if isinstance(model, dict) and "prompt" in model else None
     return None
 
 
@@ -149,7 +153,8 @@ def _prompt_of(model: dict[str, Any], remarks: list[str]) -> list[str]:
     remarks.append("prompt: as in the study that made this checkpoint" + ("" if prompt else ", which had none"))
     if not prompt:
         return []
-    return ["prompt:", *(f"  {key}: {json.dumps(prompt[key])}" for key in ("template", "source"))]
+    stated = {"template": prompt["template"], "source": "the study that made the checkpoint"}
+    return ["prompt:", *(f"  {key}: {json.dumps(value)}" for key, value in stated.items())]
 
 
 def _template(tokenizer: Any, remarks: list[str]) -> list[str]:

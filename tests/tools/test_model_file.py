@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,12 +10,14 @@ from transformers import AutoTokenizer, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from ict_core.commands.cli import main
 from ict_core.config.inputs import HubModel, LocalModel
-from ict_core.config.load import load_model
+from ict_core.config.load import load_model, load_study
 from ict_core.errors import UserError
 from ict_core.models.fetch import fetch_model
+from ict_core.store.manifests import write_manifest
 from ict_core.tools.model_file import model_file
 
 COMMIT = "a1" * 20
+STUDIES = Path(__file__).resolve().parents[2] / "configs/studies"
 
 
 @pytest.fixture
@@ -56,6 +59,25 @@ def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repositor
     path, remarks = model_file(str(folder), "stubborn", repository)
     assert load_model(path).prompt is None
     assert any("only with a system prompt" in remark for remark in remarks)
+
+
+@pytest.mark.parametrize("stage", ["base", "supervised_start", "train"])
+def test_a_checkpoint_of_a_study_has_the_study_s_prompt_if_its_manifest_states_one(repository, stage):
+    """A training's states it, and that of a base model as it was fetched does not."""
+    study = load_study(STUDIES / "smollm2-one-step.yaml")
+    cell = study.cells()[0]
+    config = (
+        study.with_rate(cell, 1e-5).resolve(cell)
+        if stage == "train"
+        else study.stage_config(stage, study.base_of(cell))
+    )
+    folder = repository / "results/checkpoint"
+    shutil.copytree(repository / "checkpoints/tiny", folder)
+    (folder / "chat_template.jinja").write_text("<user>{{ messages[0]['content'] }}</>")
+    write_manifest(folder / "manifest.json", {"config": config})
+    prompt = load_model(model_file(str(folder), "made", repository)[0]).prompt
+    own = study.models[cell.model].prompt.template
+    assert prompt.template == ("<user>{prompt}</>" if stage == "base" else own)
 
 
 def change(file, **values):

@@ -53,13 +53,13 @@ def inspected(folder: Path, study_file: Path | None = None) -> Inspected:
 
 def _trained(folder: Path, file: Path) -> Inspected:
     config = read_manifest(file)["config"]
-    method = dict(config["method"])
+    method, prompt = dict(config["method"]), config["model"].get("prompt")
     variant = method.pop("name")
     return Inspected(
         name="/".join(folder.parts[-4:]),
         study=folder.parents[2],
         checkpoint=CellFiles(folder).model,
-        template=_section(file, "model.prompt", config["model"].get("prompt"), Template | None),
+        template=_section(file, "model.prompt", prompt and {"source": "its study", **prompt}, Template | None),
         training=_section(file, "training", config["training"], Training),
         grading=_section(file, "grading", config["grading"], Grading).dump(),
         known_forks="train_sets" not in config["data"],

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.config.inputs import Template
 from ict_core.config.load import load_study
 from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
@@ -41,9 +40,8 @@ def test_published_problems_have_no_known_forks_and_a_model_its_template(tmp_pat
     study = load_study(STUDIES / "paper.yaml")
     cell = study.cells()[0]
     config = study.with_rate(cell, 1e-6).resolve(cell)
-    config["model"]["prompt"] = {"template": "<|user|>{prompt}", "source": "a test"}
-    found = inspected(write_cell(tmp_path / "s/m/v/seed-0", config))
-    assert not found.known_forks and found.template == Template(template="<|user|>{prompt}", source="a test")
+    found, prompt = inspected(write_cell(tmp_path / "s/m/v/seed-0", config)), study.models[cell.model].prompt
+    assert not found.known_forks and found.template.template == prompt.template
 
 
 def test_a_base_model_takes_its_recipe_from_the_study(tmp_path):
