@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from ict_core.config.mistakes import shown
 from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
 from ict_core.evidence.run_faults import run_faults
@@ -50,7 +51,7 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
     lines = [f"The {'claim' if is_claim else 'row'} of {table}"]
     lines += [f"  {key}: {value or '—'}" for key, value in row.items()]
-    results = Path(os.path.normpath(table.parent / ("." if is_claim else "..")))
+    results = Path(os.path.abspath(table.parent / ("." if is_claim else "..")))  # noqa: PTH100 - links keep their names
     if results.parent.name == "rebuilt":  # by `make figures`, from the stored run's measurements
         results = results.parent.with_name("reference") / results.name
     if problem is not None and not problem.partition("/")[2]:
@@ -87,9 +88,9 @@ def _made(results: Path, origin: Origin) -> Iterator[str]:
     yield "What made it"
     yield f"  {origin.words}"
     yield f"  ict_core/{origin.module}; {origin.doc}"
-    yield f"  from {results / origin.file}"
+    yield f"  from {shown(results / origin.file)}"
     if origin.statistics:
-        yield f"  by {StudyFiles(results).statistics(origin.statistics)}"
+        yield f"  by {shown(StudyFiles(results).statistics(origin.statistics))}"
 
 
 def _entering(runs: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:

@@ -230,7 +230,7 @@ def test_other_bytes_and_missing_files_break_the_chain_and_stay_where_they_are(s
     assert "[BROKEN] " in capsys.readouterr().out
 
 
-def test_a_cell_that_is_stored_apart_is_followed_by_the_study_s_manifest(study, capsys):
+def test_a_cell_that_is_stored_apart_is_followed_by_the_study_s_manifest(study, capsys, monkeypatch):
     cell, apart = study / "m/ict-10/seed-3", study.parent / "cells/made/m/ict-10/seed-3"
     table = str(study / "tables/statuses.csv")
     ran = {"train": cell / "train/manifest.json", "generate": cell / "generation.json", "grade": cell / "grading.json"}
@@ -250,6 +250,9 @@ def test_a_cell_that_is_stored_apart_is_followed_by_the_study_s_manifest(study, 
         printed = capsys.readouterr().out
         assert printed.splitlines()[-1].startswith("sound as far") and "b/q: the completions are not here" in printed
         folder.mkdir(parents=True)
+    for here, typed in {study.parent: "made/tables/statuses.csv", study / "tables": "statuses.csv"}.items():
+        monkeypatch.chdir(here)
+        assert main(["explain", typed, "--cell", "m"]) == 0
 
 
 @pytest.mark.parametrize("file", ["scores.parquet", "tables/statuses.csv"])

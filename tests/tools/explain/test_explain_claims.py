@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from ict_core.commands.cli import main
+from ict_core.config.mistakes import shown
 from ict_core.tools.explain import numbers
 from ict_core.tools.explain.explain import explain
 
@@ -97,7 +98,7 @@ def test_each_kind_of_test_names_its_runs_and_computes_its_numbers_again(name, a
     """The code computes again what it wrote: nothing has changed. A claim by hand is above, more in tests/evidence."""
     text = told(name)
     assert all(f"\n  {arm}" in text for arm in arms)
-    assert f"  from {MINI / source}\n" in text and f"verdict, recomputed from {source}: " in text
+    assert f"  from {shown(MINI / source)}\n" in text and f"verdict, recomputed from {source}: " in text
 
 
 def test_of_a_largest_difference_the_runs_of_the_largest_enter():
