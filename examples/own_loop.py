@@ -13,6 +13,7 @@ torch.manual_seed(0)
 model = AutoModelForCausalLM.from_pretrained(sys.argv[1])
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], padding_side="left")
 tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+ends = torch.tensor(model.generation_config.eos_token_id or tokenizer.eos_token_id)  # one id, or several
 optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
 for step in range(int(sys.argv[2]) if len(sys.argv) > 2 else 5):
@@ -31,12 +32,12 @@ for step in range(int(sys.argv[2]) if len(sys.argv) > 2 else 5):
     )
     ids = prompts["input_ids"].repeat_interleave(GROUP, 0)
     completions = whole[:, ids.size(1) :]
-    ended = (completions == tokenizer.eos_token_id).cumsum(1)
+    ended = torch.isin(completions, ends).long()
     batch = {
         "prompt_ids": ids,
         "prompt_mask": prompts["attention_mask"].repeat_interleave(GROUP, 0),
         "completion_ids": completions,
-        "completion_mask": (ended - (completions == tokenizer.eos_token_id).long() == 0).long(),
+        "completion_mask": (ended.cumsum(1) - ended == 0).long(),  # the tokens after the first end are padding
     }
     rewards = torch.tensor([text.count("1") for text in tokenizer.batch_decode(completions)]).float().view(-1, GROUP)
     batch["advantages"] = ((rewards - rewards.mean(1, True)) / (rewards.std(1, keepdim=True) + 1e-4)).flatten()

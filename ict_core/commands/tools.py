@@ -260,8 +260,10 @@ def site(
     from ict_core.tools.site import write_site
 
     folders = [root / folder for root in (Path(), REPOSITORY) for folder in (study_folder(study), stored_folder(study))]
-    made = write_site(study, next((f for f in folders if (f / "answer.md").exists()), folders[-1]), out)
-    print(f"{len(made)} pages; open {out / 'index.html'}")
+    whole = (f for f in folders if (f / "answer.md").exists() or next(f.rglob("*.html"), None))
+    folder = next(whole, folders[-1])
+    made = write_site(study, folder, out)
+    print(f"{len(made)} pages of {folder}; open {out / 'index.html'}")
 
 
 @command("verify", STUDY_GROUP)

@@ -172,7 +172,7 @@ def store_cell(study: Study, cell: Cell, outcome: Outcome, folder: Path) -> str:
         record = {**stored.record, "runs": [*stored.record["runs"], *runs]}
     check_configuration(study, cell, record, outcome.files.folder if isinstance(outcome, StoredOutcome) else folder)
     frames = {name: (stored or outcome).frame(name) for name in record["frames"]}
-    with appearing(folder) as partial:
+    with appearing(folder, StoredCellFiles(folder).manifest.name) as partial:
         for name, frame in frames.items():
             records.write_frame(frame, StoredCellFiles(partial).frame(name), getattr(records, name.upper()))
         write_manifest(StoredCellFiles(partial).manifest, record)

@@ -77,6 +77,26 @@ def further(
     return [(rate, seed) for rate in sorted(half) for seed in tuning.seeds[before:count]]
 
 
+def round_of(
+    tuning: Tuning, before: Mapping[str, Any] | None, logs: Iterable[tuple[Trial, pd.DataFrame]], recipe: float
+) -> dict[str, Any]:
+    """What a tuning round states: all rewards so far, and the trainings asked for next, or after the last round a rate.
+
+    Args:
+        before: what the round before stated; None for the first.
+        logs: the trainings of this round, each with its frame of ``records.LOG``.
+    """
+    state = before or {"round": 0, "rewards": {}, "base_rewards": {}}
+    number, rewards, base = state["round"] + 1, state["rewards"], state["base_rewards"]
+    for (rate, seed), log in logs:
+        rewards.setdefault(f"{rate:g}", {})[str(seed)] = last_reward(log)
+        base.setdefault(str(seed), first_reward(log))  # the same at every rate: the same model and random numbers
+    stated = {"round": number, "rewards": rewards, "base_rewards": base}
+    if number < tuning.rounds:
+        return {**stated, "next": further(tuning, rewards, number, recipe)}
+    return {**stated, "learning_rate": best_rate(mean_rewards(rewards), recipe)}
+
+
 def check_rewards(logs: pd.DataFrame, choice: Mapping[str, Any], recipe: float) -> list[str]:
     """What in a stored choice does not follow from its variant's rewards of every step (``records.REWARDS``)."""
     wrong = []

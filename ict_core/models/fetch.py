@@ -15,7 +15,7 @@ from ict_core.errors import UserError, one_line
 from ict_core.models._package import unpack
 from ict_core.models.read import INDEX, check_weights, read_config, read_tokenizer
 from ict_core.process.failures import DISK_ERRORS
-from ict_core.store.files import hash_weights, remove, settle
+from ict_core.store.files import check_free, hash_weights, remove, settle
 from ict_core.store.layout import MANIFEST
 from ict_core.store.manifests import cost, file_hashes, manifest, write_json, write_manifest
 
@@ -64,6 +64,7 @@ def fetch_model(
         UserError: the checkpoint cannot be fetched, is incomplete, is not the one that the file states, or not usable.
     """
     started = time.perf_counter()
+    check_free(out)
     facts: dict[str, Any] = {}
     if isinstance(model, HubModel):
         partial, facts["revision"] = _download(model, file, out)

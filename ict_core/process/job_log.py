@@ -56,16 +56,21 @@ def tell_end() -> None:
 def was_killed(log: Path) -> bool:
     """Whether the last process that held a job's log ended abruptly: it was killed, or its machine went down."""
     lock = log.with_suffix(".lock")
-    return log.exists() and lock.exists() and lock.stat().st_size > 0 and not is_held(log)
+    return log.exists() and lock.exists() and lock.stat().st_size > 0 and _held(log) is False
 
 
 def is_held(log: Path) -> bool:
-    """Whether a process holds the lock of :func:`hold_log`; False also on a file system without locks."""
+    """Whether a process holds the lock of :func:`hold_log`; False also where that cannot be seen."""
+    return bool(_held(log))
+
+
+def _held(log: Path) -> bool | None:
+    """As :func:`is_held`; None without the lock's file, the right to read it, or locks in the file system."""
     try:
-        with log.with_suffix(".lock").open("rb+") as file:
-            return not try_lock(file.fileno())
+        with log.with_suffix(".lock").open("rb") as file:
+            return not try_lock(file.fileno(), fcntl.LOCK_SH)
     except OSError:
-        return False
+        return None
 
 
 def _log_of_this() -> Path | None:
@@ -78,10 +83,10 @@ def _log_of_this() -> Path | None:
     return log if log.suffix == ".log" else None
 
 
-def try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Lock a file unless another process holds its lock; return whether it is locked now."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

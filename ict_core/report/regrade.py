@@ -9,6 +9,7 @@ import pandas as pd
 from ict_core.config.study import Study
 from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
+from ict_core.evidence.cells import Counted, counted
 from ict_core.evidence.collect import collect, count_grades
 from ict_core.statistics.metrics import pass_at_k
 from ict_core.store import records
@@ -61,45 +62,46 @@ def _pass_at_1(grades: pd.DataFrame) -> pd.Series:
     return values.groupby(graded["benchmark"], sort=False).mean()
 
 
-def regrade(study: Study, results: Path, out: Path, stored: bool) -> None:
+def regrade(study: Study, results: Path, out: Path, stored: bool, cells: Path | None = None) -> None:
     """Compare the grades in ``out``, of cells graded anew, with the study's own, and write ``flips`` and ``changes``.
 
     With ``stored`` also write all files that the evidence is made from, with the new scores. This needs new grades of
-    every cell, and the study collected. The study's note then says that it was graded anew (:data:`NOTE`).
+    every cell, and the study collected. `cells` has those that are stored on their own. The study's note then says that
+    it was graded anew (:data:`NOTE`).
     """
     before, after = StudyFiles(results), StudyFiles(out)
     problems = records.read_frame(before.eval_problems, records.PROBLEMS)
     grades = {cell: [files.cell(cell.folder).grades for files in (before, after)] for cell in study.evaluated_cells()}
-    cells = [cell for cell, pair in grades.items() if all(file.exists() for file in pair)]
-    if not cells:
+    again = [cell for cell, pair in grades.items() if all(file.exists() for file in pair)]
+    if not again:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
     flipped, changed = [], []
-    for cell in cells:
+    for cell in again:
         old, new = (records.read_frame(file, records.GRADES) for file in grades[cell])
         flipped.append(_with_cell(flips(old, new, problems), cell))
         changed.append(_with_cell(changes(old, new), cell))
     if stored:
-        _bring_over(study, before, after)
+        _bring_over(study, before, after, counted(study, cells))
     answers = pd.concat(flipped, ignore_index=True)
     write_text(after.flips, csv(answers.map(for_csv)))
     write_text(after.changes, csv(pd.concat(changed, ignore_index=True)))
     for change, number in (answers["old_status"] + " -> " + answers["new_status"]).value_counts().items():
         print(f"{change}: {number}")
-    print(f"{len(answers)} verdicts flipped in {len(cells)} cells; see {after.flips} and {after.changes}")
+    print(f"{len(answers)} verdicts flipped in {len(again)} cells; see {after.flips} and {after.changes}")
 
 
 def _with_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
     return pd.concat([pd.DataFrame([cell] * len(frame), columns=cell._fields), frame], axis=1)
 
 
-def _bring_over(study: Study, before: StudyFiles, after: StudyFiles) -> None:
+def _bring_over(study: Study, before: StudyFiles, after: StudyFiles, cells: Counted) -> None:
     for name in _UNGRADED:
         with appearing(after.frame(name)) as partial:
             shutil.copyfile(before.frame(name), partial)
     settings = read_manifest(before.settings)
     note = f"{settings['note']} {NOTE}"
     write_manifest(after.settings, settings | {"note": note, "grading": study.grading.dump()})
-    collect(before.results, study, regraded=after.results)
+    collect(before.results, study, cells, regraded=after.results)
 
 
 def for_csv(value: object) -> object:

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -27,31 +27,20 @@ def run(
     loaded = study_to_run(study)
     from ict_core.config.study import trials
     from ict_core.evidence.cells import counted
-    from ict_core.evidence.tuning import best_rate, first_reward, further, last_reward, mean_rewards
+    from ict_core.evidence.tuning import mean_rewards, round_of
     from ict_core.store.layout import StudyFiles
     from ict_core.store.manifests import cost, manifest, read_manifest, remember_source, write_manifest
 
-    started, tuning, recipe = time.perf_counter(), loaded.tuning, loaded.training.learning_rate
+    started, tuning = time.perf_counter(), loaded.tuning
     remember_source()
     if tuning is None:
         raise UserError(f"{loaded.name}: tuning: missing; allowed: rates and seeds, else no variant is tuned")
-    state: dict[str, Any] = {"round": 0, "next": tuning.first(), "rewards": {}, "base_rewards": {}}
-    state = read_manifest(before) if before else state
-    number, rewards, base = state["round"] + 1, state["rewards"], state["base_rewards"]
+    state = read_manifest(before) if before else None
     stored, files = counted(loaded, cells), StudyFiles(results)
-    tried = [(rate, seed) for rate, seed in state["next"]]
-    for (rate, seed), cell in zip(tried, trials(model, variant, tried), strict=True):
-        log = stored.outcome(cell, files).frame("log")
-        rewards.setdefault(f"{rate:g}", {})[str(seed)] = last_reward(log)
-        base.setdefault(str(seed), first_reward(log))  # the same at every rate: the same model and random numbers
-    facts = {"stage": "tune", "round": number, "rewards": rewards, "base_rewards": base, **cost(started, 0)}
-    means = mean_rewards(rewards)
-    if number < tuning.rounds:
-        facts["next"] = further(tuning, rewards, number, recipe)
-        done = f"then trained: {len(facts['next'])} more"
-    else:
-        facts["learning_rate"] = best_rate(means, recipe)
-        done = f"chosen: {facts['learning_rate']:g}"
-    write_manifest(out, manifest(loaded.stage_config("tune")) | facts)
-    listed = ", ".join(f"{rate:g}: {mean:.4f}" for rate, mean in means.items())
+    tried = [(rate, seed) for rate, seed in (state["next"] if state else tuning.first())]
+    logs = [stored.outcome(cell, files).frame("log") for cell in trials(model, variant, tried)]
+    facts = round_of(tuning, state, zip(tried, logs, strict=True), loaded.training.learning_rate)
+    write_manifest(out, manifest(loaded.stage_config("tune")) | {"stage": "tune", **facts, **cost(started, 0)})
+    done = f"chosen: {facts['learning_rate']:g}" if "next" not in facts else f"then trained: {len(facts['next'])} more"
+    listed = ", ".join(f"{rate:g}: {mean:.4f}" for rate, mean in mean_rewards(facts["rewards"]).items())
     print(f"{model}/{variant}: mean reward over the last quarter of the steps {listed}; {done}")

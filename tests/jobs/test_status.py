@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -15,7 +17,7 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config.study_file import Cell
 from ict_core.jobs.status import Status, status_page, status_records, study_status
-from ict_core.process.job_log import Reading, is_held
+from ict_core.process.job_log import Reading, is_held, was_killed
 from ict_core.store import records
 
 CELL = Cell("m", "ict-10", 3)
@@ -156,6 +158,24 @@ def test_a_job_waits_until_all_processes_of_an_earlier_one_have_ended(tmp_path):
     assert second.wait(timeout=60) == 0
     assert said(log, second).endswith("\nat work")
     assert not is_held(log)
+
+
+def test_who_may_only_read_sees_that_a_job_runs():
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        log = Path(name) / "seed-0.log"
+        process = job(log, "print('at work', flush=True); time.sleep(600)")
+        said(log, process)
+        log.with_suffix(".lock").chmod(0o444)
+        user = os.geteuid()
+        os.seteuid(user or 65534)  # root may write whatever its mode
+        try:
+            assert is_held(log) and not was_killed(log)
+        finally:
+            os.seteuid(user)
+            process.kill()
+            process.wait()
+        assert was_killed(log)
 
 
 @pytest.mark.parametrize(

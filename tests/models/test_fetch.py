@@ -75,6 +75,11 @@ def test_a_model_that_the_study_cannot_use_is_refused_before_its_folder_appears(
 
 
 def test_a_local_model_is_copied_without_code_and_with_the_stated_stop_ids(source, tmp_path):
+    (tmp_path / OUT).mkdir(parents=True)
+    (tmp_path / OUT / "of a user").touch()
+    with pytest.raises(UserError, match="files that no job made"):
+        fetched(local(), tmp_path)
+    (tmp_path / OUT / "of a user").unlink()
     out = fetched(local(), tmp_path)
     assert {path.name for path in out.iterdir()} == WANTED
     assert json.loads((out / "generation_config.json").read_text())["eos_token_id"] == [0, 5]

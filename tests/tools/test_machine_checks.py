@@ -189,6 +189,8 @@ def test_the_hub_matters_only_where_something_is_to_be_fetched(paper, smoke, els
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(httpx, "head", refuse)
     assert finding_of("hub", smoke).level == OK
+    packed = load_study(STUDIES / "smollm2-one-step.yaml")
+    assert "smollm2-135m-one-step" in finding_of("hub", packed, elsewhere).text  # by pip
     level, text = finding_of("hub", paper, elsewhere)
     assert level == FAULT and "ConnectError" in text and "prefetch" in text
     monkeypatch.setattr(httpx, "head", lambda *_, **__: None)

@@ -61,6 +61,9 @@ def test_an_answer_alone_has_an_index_and_token_pages_are_taken_over_with_their_
     copied = (tmp_path / "out" / "m" / "ict-10" / "seed-0" / "tokens.html").read_text()
     assert 'href="../../../index.html"' in copied and "tokens" in copied
     assert "m/ict-10/seed-0/tokens.html" in (tmp_path / "out" / "index.html").read_text()
+    (tmp_path / "results/own/answer.md").unlink()  # as of a token study, which has no answer
+    assert main(["site", "own", "tokens"]) == 0
+    assert "m/ict-10/seed-0/tokens.html" in (tmp_path / "tokens/index.html").read_text()
 
 
 def test_a_folder_that_exists_and_a_study_without_pages_are_refused(tmp_path, capsys, site):

@@ -1,7 +1,9 @@
 """The trainer and `select` as someone with a script of their own uses them, and the examples."""
 
+import json
 import re
 import runpy
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -371,6 +373,14 @@ def test_select_warms_up_and_divides_as_the_method_does(tiny_checkpoint):
 def test_the_examples_run_on_a_mini_base(example, tiny_checkpoint, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     script = str(REPOSITORY / "examples" / f"{example}.py")
-    monkeypatch.setattr(sys, "argv", [script, str(tiny_checkpoint), "3"])
-    runpy.run_path(script, run_name="__main__")
+    checkpoint = shutil.copytree(tiny_checkpoint, tmp_path / "model")
+    ends = list(range(20))  # of so many one comes soon; the padding is among them
+    assert AutoTokenizer.from_pretrained(checkpoint).eos_token_id in ends
+    (checkpoint / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+    monkeypatch.setattr(sys, "argv", [script, str(checkpoint), "3"])
+    made = runpy.run_path(script, run_name="__main__")
+    if example == "own_loop":
+        for row, mask in zip(made["completions"].tolist(), made["batch"]["completion_mask"].tolist(), strict=True):
+            length = next((at + 1 for at, token in enumerate(row) if token in ends), len(row))
+            assert mask == [1] * length + [0] * (len(row) - length)
     assert "2" in capsys.readouterr().out.splitlines()[-1]

@@ -114,8 +114,10 @@ def test_a_cell_whose_training_went_on_on_another_machine_names_both(first, tmp_
             return super().job(stage) | ({"earlier_machines": [there]} if stage == "made" else {})
 
     cell = Cell("mini-xs", "grpo", 1)
-    outcome = Moved(StudyFiles(first.folder / "results/smoke"), cell)
-    store_cell(smoke(first.folder), cell, outcome, tmp_path / "stored")
+    files = StudyFiles(first.folder / "results/smoke")
+    outcome, again = Moved(files, cell), LocalOutcome(files, cell)
+    done = [store_cell(smoke(first.folder), cell, each, tmp_path / "stored") for each in (outcome, outcome, again)]
+    assert done == ["stored", "known", "confirmed"]
     run = read_manifest(StoredCellFiles(tmp_path / "stored").manifest)["runs"][0]
     assert run["cpu"] == f"Another CPU and {outcome.job('grade')['platform']['cpu']}"
     assert run["hardware"] == ["Another CPU (instructions 0) and a CPU with portable numerics"]

@@ -17,6 +17,7 @@ from ict_core.figures.registry import FIGURES
 from ict_core.selection.registry import rule_files
 from ict_core.store import records
 from ict_core.store.code import files_of, is_infrastructure, name_of
+from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest
 from ict_core.tables.registry import TABLES
 
@@ -96,6 +97,16 @@ def test_a_target_may_stand_before_and_behind_the_study_and_a_wrong_study_is_tol
     for call, said, output in zip(calls, told, printed, strict=False):
         assert said in output and "Traceback" not in output, call
     assert [jobs(output) for output in printed[len(told) :]] == [Counter(data=1)] * 4
+
+
+@pytest.mark.slow
+def test_a_job_runs_the_library_beside_the_workflow_and_not_that_of_its_environment(tmp_path):
+    copy = Copy(tmp_path)
+    copy.append("ict_core/stages/data.py", "\nraise SystemExit('the library of the copy')\n")
+    del copy.environment["PYTHONPATH"]
+    data = "results/smoke/data/train.parquet"
+    assert copy.snakemake(data, "--configfile", STUDY).returncode != 0
+    assert "the library of the copy" in StudyFiles(copy.folder / "results/smoke").log_of("data").read_text()
 
 
 @pytest.mark.slow

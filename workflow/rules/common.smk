@@ -59,6 +59,11 @@ from snakemake.logging import logger
 
 # From this file's place, as the Snakefile that was called may use the workflow as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
+# Jobs run the library whose hashes are taken here, whatever checkout `ict` is of.
+if (ROOT / "ict_core").is_dir():
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(ROOT.resolve()), os.environ.get("PYTHONPATH")])
+    )
 DEFAULT_STUDY = "configs/studies/mini.yaml"
 ANSWERS_PER_GRADER = 10_000  # of one cell; each grader takes a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # for a model whose file states no hardware
@@ -256,12 +261,13 @@ def before_option(wildcards, input):
 
 
 def tried_for(arm):
-    """The trainings by which a variant's rate was chosen; none if it is not chosen yet, or its file is damaged."""
+    """The study's trainings by which a variant's rate was chosen; none if it is not chosen yet, or its file is damaged."""
     try:
         choice = read_manifest(FILES.chosen_rate(*arm))
     except UserError:
         return []
-    return trials(*arm, tried_in(choice))
+    known = {*STUDY.tuning_cells(), *STUDY.later_cells()}
+    return [cell for cell in trials(*arm, tried_in(choice)) if cell in known]
 
 
 def tried(wildcards):

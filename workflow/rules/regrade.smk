@@ -52,6 +52,7 @@ rule regrade:
         study=STUDY_FILE,
         results=folder_of_output(above=1),
         out=folder_of_output(),
+        cells=cells_folder(STUDY.name),
         stored=["--stored"] if IS_WHOLE else [],
         config=lambda w: settings("evidence"),
         state=lambda w: state_of(
@@ -63,4 +64,4 @@ rule regrade:
         code=fingerprint("stages.regrade"),
     shell:
         "ict regrade --study {params.study:q} --results {params.results:q} --out {params.out:q}"
-        " {params.stored:q} &> {log:q} && cat {log:q}"
+        " --cells {params.cells:q} {params.stored:q} &> {log:q} && cat {log:q}"

@@ -133,13 +133,19 @@ rule token_study:
         TOKENS.token_pages,
 
 
+def ranges_stated(wildcards, input):
+    """The lines of the ledger that state a range: all that the readings take from it."""
+    lines = Path(input.claims).read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if "within: [" in line]
+
+
 # Applies the readings of the paper to tokens of untrained models and of the trained models that the study names.
 rule readings_of_model:
     input:
         trained=model_read,
         problems=FILES.eval_problems,
         rollouts=FILES.rollouts("{model}", "{variant}", "{seed}"),
-        claims=own("configs/claims.yaml"),
+        claims=ancient(own("configs/claims.yaml")),
     output:
         FILES.readings("{model}", "{variant}", "{seed}"),
     log:
@@ -153,6 +159,7 @@ rule readings_of_model:
         study=STUDY_FILE,
         checkpoint=model_folder,
         config=lambda w: settings("read_tokens"),
+        ranges=ranges_stated,
         code=fingerprint("stages.readings"),
     shell:
         "ict lease --gpus {resources.gpu:q} --"

@@ -73,7 +73,7 @@ checkpoint tune_round:
         cells=cells_folder(STUDY.name),
         before=before_option,
         config=lambda w: settings("tune"),
-        code=fingerprint("stages.tune"),
+        code=fingerprint("evidence.tuning"),
     shell:
         "ict tune --study {params.study:q} --model {wildcards.model:q} --variant {wildcards.variant:q}"
         " --results {params.results:q} --cells {params.cells:q} {params.before:q} --out {output:q} &> {log:q}"
