@@ -10,6 +10,11 @@ class UserError(Exception):
     """
 
 
+def visible(text: str) -> str:
+    """A line of anybody's text: what a terminal would act on, and lone surrogates, become their escapes."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
 def one_line(error: BaseException, most: int | None = None) -> str:
     """An exception's type, and its text on one line, cut to the first `most` characters (None: not cut)."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:most]}"

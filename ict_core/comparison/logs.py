@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ict_core.errors import UserError
+from ict_core.errors import UserError, visible
 
 TABLES = (".csv", ".parquet")
 _HARNESS = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
@@ -129,8 +129,9 @@ def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: An
         raise UserError(
             f"{file}: problem {problem}: the score is {correct!r}; allowed: 0 or 1; choose another --metric"
         )
-    row = {"model": model, "time": time, "benchmark": task, "problem": str(problem)}
-    row |= {} if cluster is None else {"cluster": str(cluster)}  # else that of `counted`
+    names = {"model": model, "benchmark": task, "problem": str(problem)}
+    names |= {} if cluster is None else {"cluster": str(cluster)}
+    row = {"time": time, **{key: visible(name) for key, name in names.items()}}  # without a cluster that of `counted`
     return row | {"correct": None if correct is None else int(correct)}
 
 

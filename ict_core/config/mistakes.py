@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ict_core.errors import UserError
+from ict_core.errors import UserError, visible
 
 _MOST, _LONGEST = 50, 3000  # the maximum number of lines, and of characters in a line
 
@@ -42,7 +42,7 @@ class Mistakes:
     def add(self, file: Path, key: str, text: str) -> None:
         """Note a problem of one key of one file, in one line."""
         message = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())[:_LONGEST]
-        line = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in message)
+        line = visible(message)
         if line not in self.lines:  # a file is read again for each variant that varies it
             self.lines.append(line)
         if len(self.lines) == _MOST:

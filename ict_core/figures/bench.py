@@ -16,7 +16,7 @@ from ict_core.evidence.stored import ArmVariation
 from ict_core.figures.panels import draw_interval, label, row_panels, sentence
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.deciding import BETTER, WORSE
-from ict_core.statistics.pairing import both_ways
+from ict_core.statistics.pairing import both_ways, span
 
 FIGURE = FigureDeclaration(
     place=19,
@@ -94,21 +94,22 @@ def draw(
     models = list(ranks["model"].unique())
     if not models:
         return sentence("The rules of this study share no seed: none of them has a rank.")
-    first_ranks = ranks[ranks["model"] == models[0]].sort_values("rank", kind="stable")
-    order = [str(variant) for variant in first_ranks["variant"]]
+    by_rank = ranks.assign(place=ranks["model"].map(models.index)).sort_values(["place", "rank"], kind="stable")
+    order = [str(variant) for variant in by_rank["variant"].unique()]
+    ranked = ranks.groupby("model").size()
     kinds = {(rule, baseline): "" for rule in order}
     kinds |= {(rule, control): str(arms[control].values()[1]) for control, rule in controls.items()}
     pairs = [*zip(rows["variant"], rows["baseline"], strict=True)]
     rows = rows[[pair in kinds for pair in pairs]].set_index("variant")
     rows = rows.assign(control=[kinds[pair] for pair in pairs if pair in kinds])
-    titles = [f"Δ {label(baseline)} (points)", "Δ control (points)", f"Rank of {len(order)}"]
+    titles = [f"Δ {label(baseline)} (points)", "Δ control (points)", f"Rank of {span(ranked)}"]
     figure, axes = row_panels(len(models), titles, [label(rule) for rule in order], LINE)
     for model, row in zip(models, axes, strict=True):
         for axis in row[:2]:
             axis.axvspan(-100 * margin, 100 * margin, color="#EDEDED", linewidth=0, zorder=0)
             axis.axvline(0, color="#444444", linewidth=0.7, zorder=1)
         _draw_model(row, rows[rows["model"] == model], ranks[ranks["model"] == model].set_index("variant"), order)
-        row[2].set_xlim(0.5, len(order) + 0.5)
+        row[2].set_xlim(0.5, ranked.max() + 0.5)
         row[0].set_ylabel(model)
     _legend(figure, margin, bool(rows["control"].str.endswith(SAME_SIGN).any()))
     return figure

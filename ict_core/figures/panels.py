@@ -178,7 +178,7 @@ def draw_note(figure: Figure, note: str) -> None:
     extra = NOTE_LINE * len(lines) + 0.05
     total = height + extra
     figure.set_size_inches(width, total)
-    looks: dict[str, Any] = {"size": 6, "color": "#555555", "linespacing": 1.1, "in_layout": False}
+    looks: dict[str, Any] = {"size": 6, "color": "#555555", "linespacing": 1.1, "in_layout": False, "parse_math": False}
     figure.text(0.5, 0.03 / total, "\n".join(lines), ha="center", va="bottom", **looks)
     engine = figure.get_layout_engine()
     if isinstance(engine, ConstrainedLayoutEngine):

@@ -15,7 +15,7 @@ import typer
 from typer import Argument, BadParameter, Option
 from typer.core import TyperGroup
 
-from ict_core.errors import Damaged, UserError
+from ict_core.errors import Damaged, UserError, visible
 from ict_core.process import failures, numerics
 from ict_core.process.job_log import hold_log, tell_end
 from ict_core.process.lifeline import end_with_run
@@ -231,7 +231,8 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
         if explained is None:
             raise
         advice = f"; delete {explained.output} and run snakemake again" if isinstance(explained, Damaged) else ""
-        print(f"error: {explained}{advice}", file=sys.stderr)
+        lines = f"error: {explained}{advice}".split("\n")
+        print("\n".join(map(visible, lines)), file=sys.stderr)
         return 2
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -10,6 +10,7 @@ from tabulate import tabulate
 
 from ict_core.config.study import Study
 from ict_core.config.study_file import Cell
+from ict_core.errors import visible
 from ict_core.jobs.causes import cause, last_lines
 from ict_core.jobs.damage import damaged
 from ict_core.process.job_log import Reading, is_held, read
@@ -115,7 +116,7 @@ def status_brief(statuses: Sequence[Status]) -> str:
 def status_page(statuses: Sequence[Status], width: int | None = None) -> str:
     """A table with a header and a line per status, cut at a screen's width if one is given, and the totals last."""
     table = tabulate([_HEADER, *map(_row, statuses)], tablefmt="plain", disable_numparse=True)
-    return "\n".join([*(line[:width] for line in table.splitlines()), "", status_brief(statuses)])
+    return "\n".join([*(visible(line)[:width] for line in table.splitlines()), "", status_brief(statuses)])
 
 
 def _row(status: Status) -> tuple[str, ...]:

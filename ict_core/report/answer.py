@@ -141,10 +141,10 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
         (OVER_CONTROLS, "comparisons with a control"),
     ):
         tested = [claim for claim in claims if claim["family"] == family and claim["seeds"]]
-        better = [claim["id"] for claim in tested if claim["verdict"] == SUPPORTED]
+        better = [claim for claim in tested if claim["verdict"] == SUPPORTED]
         worse = [c for c in tested if c["verdict"] == CONTRADICTED and c["estimate"] < 0 and c["p_adjusted"] < ALPHA]
         gated = sum(claim["verdict"] == NOT_TESTABLE for claim in tested)
-        rules = dict.fromkeys(f"`{claim.split('-over-')[0]}`" for claim in better)
+        rules = dict.fromkeys(f"`{claim['statement'].split('`')[1]}`" for claim in better)
         names = f" ({', '.join(rules)})" if better else ""
         text.append(
             f"**{len(tested)} {noun}: {len(better)} found better{names}, {len(worse)} found worse"

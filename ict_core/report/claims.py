@@ -10,7 +10,7 @@ from ict_core.markdown import markdown_table
 from ict_core.report.page import folded
 from ict_core.statistics.deciding import CONTRADICTED, NOT_TESTABLE, NOT_TESTED, SUPPORTED
 from ict_core.statistics.schemas import ALPHA
-from ict_core.tables.table import NONE, p_value
+from ict_core.tables.table import NONE, number, p_value, percent
 
 _SPACE = "\N{NO-BREAK SPACE}"
 
@@ -144,12 +144,12 @@ def estimate_text(claim: Mapping[str, Any]) -> str:
     if claim["estimate"] is None:
         return NONE
     points = claim["unit"] == "share"
-
-    def number(value: float) -> str:
-        return (f"{100 * value:+.1f}" if points else f"{value:.3f}").replace("-", "−")
-
-    interval = "" if claim["low"] is None else f"{_SPACE}[{number(claim['low'])},{_SPACE}{number(claim['high'])}]"
-    return f"{number(claim['estimate'])}{interval}{'' if points else ' ' + claim['unit']}"
+    estimate, *limits = (
+        "" if claim[key] is None else percent(claim[key], True) if points else number(claim[key], 3)
+        for key in ("estimate", "low", "high")
+    )
+    interval = f"{_SPACE}[{limits[0]},{_SPACE}{limits[1]}]" if limits[0] else ""
+    return f"{estimate}{interval}{'' if points else ' ' + claim['unit']}"
 
 
 def _seeds_text(seeds: float | str | None, seen: float | str | None) -> str:

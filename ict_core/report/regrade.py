@@ -8,7 +8,7 @@ import pandas as pd
 
 from ict_core.config.study import Study
 from ict_core.config.study_file import Cell
-from ict_core.errors import UserError
+from ict_core.errors import UserError, visible
 from ict_core.evidence.cells import Counted, counted
 from ict_core.evidence.collect import collect, count_grades
 from ict_core.statistics.metrics import pass_at_k
@@ -109,4 +109,4 @@ def for_csv(value: object) -> object:
     if not isinstance(value, str):
         return value
     formula = value.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(value)
-    return "'" * formula + "".join(c if c.isprintable() else repr(c)[1:-1] for c in value)
+    return "'" * formula + visible(value)

@@ -37,13 +37,17 @@ def limits_by(means: pd.DataFrame, key: Sequence[str]) -> dict[tuple[Any, ...], 
     return dict(zip(keys, limits, strict=True))
 
 
+def span(numbers: pd.Series) -> str:
+    """The lowest and the highest of whole numbers: "3", or "2 to 3" where they differ."""
+    lowest, highest = int(numbers.min()), int(numbers.max())
+    return f"{highest}" if lowest == highest else f"{lowest} to {highest}"
+
+
 def seed_range(numbers: pd.Series, noun: str = "training seed") -> str:
     """The numbers of seeds of some arms in words: "3 training seeds", or "2 to 3 training seeds" where they differ."""
     if numbers.empty:
         return f"no {noun}s"
-    lowest, highest = int(numbers.min()), int(numbers.max())
-    span = f"{highest}" if lowest == highest else f"{lowest} to {highest}"
-    return f"{span} {noun}{'' if highest == 1 else 's'}"
+    return f"{span(numbers)} {noun}{'' if numbers.max() == 1 else 's'}"
 
 
 _OPPOSITE = {"better": "worse", "worse": "better"}

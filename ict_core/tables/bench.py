@@ -7,7 +7,7 @@ import pandas as pd
 from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, bench_controls, controls_of, rule_arms
 from ict_core.evidence.stored import ArmVariation
 from ict_core.statistics.deciding import IDENTICAL, detectable
-from ict_core.statistics.pairing import both_ways, seed_range
+from ict_core.statistics.pairing import both_ways, seed_range, span
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN
 from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import (
@@ -209,7 +209,7 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
 
 def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> str:
     ranked = numbers["ranked"].dropna()
-    ranks = f" of {ranked.iloc[0]:.0f}" if len(ranked) else ""
+    ranks = f" of {span(ranked)}" if len(ranked) else ""
     sign = ""
     if (numbers["kind"] == SIGN).any():
         sign = "; same sign: among its tokens with A > 0, among those with A < 0 and among those with A = 0"

@@ -42,6 +42,12 @@ _LATEX = str.maketrans(
         "⟨": r"$\langle$",
         "⟩": r"$\rangle$",
         "′": "$'$",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        "≈": r"$\approx$",
+        "∞": r"$\infty$",
+        "“": r"\textquotedblleft{}",
+        "”": r"\textquotedblright{}",
         "Σ": r"$\Sigma$",
         "Ω": r"$\Omega$",
         "τ": r"$\tau$",
@@ -56,7 +62,7 @@ def latex_escape(text: str) -> str:
 
     A character that T1 fonts lack, as in a model's token, becomes its code point, such as U+4E2D.
     """
-    escaped = re.sub(r"[^\x00-\u017f]", lambda found: f"U+{ord(found[0]):04X}", text.translate(_LATEX))
+    escaped = re.sub(r"[^\x00-\u017f]|[ĦħĸĿŀŉŦŧſ]", lambda found: f"U+{ord(found[0]):04X}", text.translate(_LATEX))
     return re.sub(r"`([^`]*)`", r"\\texttt{\1}", escaped)
 
 

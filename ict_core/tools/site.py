@@ -77,8 +77,9 @@ def _title(name: str, declared: Mapping[str, Any]) -> str:
 
 
 def _plain(markdown: str) -> str:
-    """Markdown without the targets of links, whose files are not here; images keep theirs."""
-    return re.sub(r"(?<!!)\[([^\]]*)\]\([^)]*\)", r"\1", markdown)
+    """Markdown without the targets of links, whose files are not here; images and code keep all."""
+    code_or_link = r"(`[^`]*`)|(?<!!)\[((?:`[^`]*`|[^\]`])*)\]\([^)]*\)"
+    return re.sub(code_or_link, lambda found: found[1] or found[2], markdown)
 
 
 def _with_bar(html: str, to: str, text: str) -> str:

@@ -45,6 +45,15 @@ def test_every_rule_has_a_line_in_the_order_of_its_rank(frames):
     assert dots(figure.axes[2]) == {float(height): float(first["rank"][rule]) for height, rule in enumerate(order)}
 
 
+def test_a_rule_of_one_model_has_a_line_and_every_rank_is_on_its_axis(frames):
+    contrasts, ranks = frames
+    first = ranks["model"].iloc[0]
+    fewer = ranks[(ranks["model"] != first) | (ranks["variant"] != "ict-20")]
+    figure = draw(contrasts, fewer, [], arms=ARMS, baselines=["grpo"], margin=0.02)
+    assert "ICT 20 %" in [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert figure.axes[2].get_xlim() == (0.5, 3.5) and "2 to 3" in figure.axes[2].get_title()
+
+
 def test_colours_are_of_the_verdict_and_a_study_without_controls_says_so(frames):
     contrasts, ranks = frames
     better = contrasts.assign(verdict="better")

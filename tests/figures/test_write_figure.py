@@ -38,6 +38,13 @@ def test_files_carry_no_date_and_no_software_and_embed_their_fonts(frames, tmp_p
     assert png.startswith(b"\x89PNG") and sentence_of(paths[1]) is None
 
 
+@pytest.mark.parametrize("price", ["$0.50/h, in all $12", "dir $A_B_C$"])
+def test_a_note_is_no_formula(price, frames, tmp_path):
+    figure = drawn("reward", frames)
+    assert len(write(figure, "reward", tmp_path, price)) == 2
+    assert [text for text in figure.texts if text.get_text() == price and not text.get_parse_math()]
+
+
 def test_a_figure_without_data_is_known_by_its_file(tmp_path):
     _, without = write(sentence("Nothing was run."), "none", tmp_path)
     assert sentence_of(without) == "Nothing was run."

@@ -160,6 +160,11 @@ def test_a_job_waits_until_all_processes_of_an_earlier_one_have_ended(tmp_path):
     assert not is_held(log)
 
 
+def test_what_a_log_says_does_not_command_the_terminal():
+    page = status_page([Status(CELL, "failed", "train", "a\x1b[31m note")])
+    assert "\x1b" not in page and r"a\x1b[31m note" in page
+
+
 def test_who_may_only_read_sees_that_a_job_runs():
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)

@@ -126,6 +126,7 @@ def test_a_damaged_ledger_is_told(content, tmp_path):
         (SHARE, "−17.3\u00a0[−27.0,\u00a0+7.6]"),
         (SHARE | {"low": None, "high": None}, "−17.3"),
         (SHARE | {"estimate": None}, "—"),
+        (SHARE | {"estimate": -1e-17, "low": None}, "+0.0"),
         (
             {"unit": "share of the tokens", "estimate": 0.8249, "low": 0.7, "high": 0.9},
             "0.825\u00a0[0.700,\u00a00.900] share of the tokens",
@@ -247,9 +248,10 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
     def seen(estimate, detectable):
         return {"estimate": estimate, "detectable": detectable}
 
+    better = {"verdict": "supported", "statement": "`stare-over-all` raises the average pass@4 over `grpo`."}
     over, controls = {"family": "rules-over-the-baseline"}, {"family": "rules-over-their-controls"}
     claims = [
-        CLAIM | over | {"id": "stare-over-grpo", "verdict": "supported", "p_adjusted": 0.01} | seen(0.1, 0.03),
+        CLAIM | over | {"id": "stare-over-all-over-grpo", "p_adjusted": 0.01} | better | seen(0.1, 0.03),
         CLAIM | over | {"id": "nsr-over-grpo", "verdict": "contradicted", "p_adjusted": 0.01} | seen(-0.1, 0.05),
         CLAIM | controls | {"id": "stare-over-it", "verdict": "contradicted", "estimate": -0.001, "p_adjusted": 0.9},
     ]
@@ -258,7 +260,7 @@ def test_a_bench_is_answered_by_the_count_of_what_was_found_without_its_controls
     told = answer(study, [claim | {"verdict": NOT_TESTABLE} for claim in claims], *frames)
     assert ", 2 not testable here" in told
     first, second = text.splitlines()[0].split("**1 comparisons")
-    assert first.startswith("**2 rules against `grpo`: 1 found better (`stare`), 1 found worse.**")
+    assert first.startswith("**2 rules against `grpo`: 1 found better (`stare-over-all`), 1 found worse.**")
     assert "is 4.0 points in the median (3.0 to 5.0)" in first and "0 found better, 0 found worse" in second
     assert "`nsr`" in text and "stare-permuted" not in text and main_figure(study) == "bench"
     assert main_figure(settings()) == "forest"

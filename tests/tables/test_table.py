@@ -144,7 +144,8 @@ def test_latex_is_balanced_and_escaped():
         ("−2 — < ≥ × Δ", r"$-$2 --- $<$ $\geq$ $\times$ $\Delta$"),
         ("~^\\", r"\textasciitilde{}\textasciicircum{}\textbackslash{}"),
         ("[1, 2]", "{[}1, 2{]}"),  # no argument of the line break above it
-        ("é↵漢′", r"é$\hookleftarrow$U+6F22$'$"),  # what the fonts lack is told by its number
+        ("↑↓≈∞“a”", r"$\uparrow$$\downarrow$$\approx$$\infty$\textquotedblleft{}a\textquotedblright{}"),
+        ("é↵漢′ħ", r"é$\hookleftarrow$U+6F22$'$U+0127"),  # what the fonts lack is told by its number
     ],
 )
 def test_signs_in_latex(text, source):

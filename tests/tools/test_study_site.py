@@ -53,9 +53,11 @@ def test_an_answer_alone_has_an_index_and_token_pages_are_taken_over_with_their_
     monkeypatch.chdir(tmp_path)
     cell = tmp_path / "results" / "own" / "m" / "ict-10" / "seed-0"
     cell.mkdir(parents=True)
-    (tmp_path / "results" / "own" / "answer.md").write_text("Yes, it does.\n")
+    answer = "Yes, it does. `[` 1.9; `](` 1.7; [`c` d](elsewhere.md)\n"
+    (tmp_path / "results" / "own" / "answer.md").write_text(answer)
     assert main(["site", "own", "alone"]) == 0
-    assert "Yes, it does." in (tmp_path / "alone" / "index.html").read_text()
+    index = (tmp_path / "alone" / "index.html").read_text()
+    assert "<code>[</code> 1.9; <code>](</code> 1.7; <code>c</code> d" in index and "elsewhere" not in index
     (cell / "tokens.html").write_text("<html><body class='x'>tokens</body></html>")
     assert main(["site", "own", "out"]) == 0
     copied = (tmp_path / "out" / "m" / "ict-10" / "seed-0" / "tokens.html").read_text()

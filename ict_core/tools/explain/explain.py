@@ -9,7 +9,7 @@ import pandas as pd
 
 from ict_core.config.mistakes import shown
 from ict_core.config.study_file import Cell
-from ict_core.errors import UserError
+from ict_core.errors import UserError, visible
 from ict_core.evidence.run_faults import run_faults
 from ict_core.evidence.stored import Stored
 from ict_core.statistics.schemas import AVERAGE
@@ -165,7 +165,7 @@ def _rows(frame: pd.DataFrame, problem: str, where: Path) -> pd.DataFrame:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    yield from (f"    | {line}" for line in text.splitlines() or [""])
+    yield from (f"    | {visible(line)}" for line in text.splitlines() or [""])
 
 
 def _verdict(runs: int, numbers: Sequence[Checked], links: Sequence[Link]) -> str:

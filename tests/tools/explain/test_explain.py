@@ -126,7 +126,7 @@ def study(tmp_path) -> Path:
     config = {"seed": 3, "method": {"name": "ict-10", "replica": None}, "training": {"steps": 6, "threads": 1}}
     made = facts(config=config, model_sha256=weights, base_sha256=began, problems_sha256=problems)
     write_manifest(folder / "train/manifest.json", {**made, "files": file_hashes(folder / "train")})
-    texts = prompts[["benchmark", "problem"]].assign(sample=0, seed=1, text=["4\n", "<b>5"], tokens=1)
+    texts = prompts[["benchmark", "problem"]].assign(sample=0, seed=1, text=["4\n", "<b>5\x1b[2J"], tokens=1)
     texts = texts.assign(finish_reason="stop", logprob=-1.0)
     grades = texts[["benchmark", "problem", "sample", "finish_reason", "tokens"]].assign(
         status=["correct", "wrong"], extracted="4"
@@ -162,7 +162,7 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
     assert "commit cccccccccccc with changes, library dddd" in printed
     for words in ("seed 3\n", "method name ict-10\n", "training steps 6\n"):
         assert words in printed
-    assert "  b/q, sample 0: wrong\n    | <b>5\n" in printed and "b/p, sample" not in printed
+    assert "  b/q, sample 0: wrong\n    | <b>5\\x1b[2J\n" in printed and "b/p, sample" not in printed
     assert "\nThe problem b/q\n  question:\n    | ?\n  gold answer:\n    | 4\n" in printed
     assert printed.index("gold answer") < printed.index("sample 0")
     last = printed.splitlines()[-1]
