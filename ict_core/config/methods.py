@@ -96,7 +96,8 @@ class Training(Section):
         yield from unnamed("learning_rate", self.learning_rate)
         if self.lr_warmup_steps >= self.steps:
             yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
-        for key in ("steps", "checkpoint_every"):  # a checkpoint does not hold a rollout batch
+        # a checkpoint does not hold a rollout batch, and a sample is of a fresh one
+        for key in ("steps", "checkpoint_every", "token_sample_every"):
             if (getattr(self, key) or 0) % self.updates:
                 yield refused(key, getattr(self, key), f"a multiple of updates_per_rollout = {self.updates}")
 
@@ -142,7 +143,7 @@ class Clip(Section):
     """PPO's clipped ratio with bounds of its own: clip-higher (DAPO, arXiv:2503.14476)."""
 
     kind: Literal["clip"]
-    low: float = Field(gt=0, lt=1)
+    low: float = Field(gt=0, le=1)
     high: Weight
 
 

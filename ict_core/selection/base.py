@@ -39,6 +39,12 @@ Selector = Callable[..., Tensor]
 """
 
 
+def ceil_share(counts: Tensor, fraction: Fraction) -> Tensor:
+    """ceil(fraction * n) for whole numbers n, exactly: in int64 the product of a fraction of many digits overflows."""
+    shares = [-(-n * fraction.numerator // fraction.denominator) for n in counts.flatten().tolist()]
+    return torch.tensor(shares, dtype=counts.dtype, device=counts.device).view_as(counts)
+
+
 def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction, rows: int = 1) -> Tensor:
     """The ceil(fraction * n) highest-scoring of the n response tokens of every ``rows`` rows together; (B, T) bool.
 
@@ -47,8 +53,7 @@ def top_fraction(score: Tensor, mask: Tensor, fraction: Fraction, rows: int = 1)
     """
     together, shape = (-1, rows * mask.size(1)), mask.shape
     score, mask = score.reshape(together), mask.reshape(together)
-    lengths = mask.sum(-1, keepdim=True)
-    kept = -(-lengths * fraction.numerator // fraction.denominator)
+    kept = ceil_share(mask.sum(-1, keepdim=True), fraction)
     order = score.masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
     positions = torch.arange(score.size(-1), device=score.device).expand_as(order)
     rank = torch.empty_like(order).scatter_(-1, order, positions)

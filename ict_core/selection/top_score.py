@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ict_core.selection.base import TokenBatch, top_fraction
+from ict_core.selection.base import TokenBatch, ceil_share, top_fraction
 
 
 def top_score(
@@ -36,7 +36,7 @@ def top_score(
     else:
         values = batch.statistics.score(score)
     rollouts = {"sequence": 1, "padded": 1, "group": batch.statistics.group_size, "batch": len(mask)}[scope]
-    ranked = torch.ones_like(mask) if scope == "padded" else mask
+    ranked = mask.any(0).expand_as(mask) if scope == "padded" else mask
     values = values * mask
     if threshold is None:
         top = top_fraction(values, ranked, fraction, rollouts)
@@ -58,11 +58,12 @@ def _edge(values: Tensor, among: Tensor, fraction: Fraction, threshold: Literal[
     ordered = values.masked_fill(~among, torch.inf).sort(-1).values
     part: Tensor | float = 0.0
     if threshold == "ties":
-        place = last + 1 + -(last + 1) * fraction.numerator // fraction.denominator
-    else:
-        scaled = last * fraction.numerator
-        place = scaled // fraction.denominator
-        part = (scaled % fraction.denominator).double() / fraction.denominator
+        place = last + 1 - ceil_share(last + 1, fraction)
+    else:  # in whole numbers of Python, as `ceil_share`
+        divided = [divmod(n * fraction.numerator, fraction.denominator) for n in last.flatten().tolist()]
+        places, parts = zip(*((whole, rest / fraction.denominator) for whole, rest in divided), strict=True)
+        place = torch.tensor(places, device=last.device).view_as(last)
+        part = torch.tensor(parts, dtype=torch.float64, device=last.device).view_as(last)
     at = place.clamp(min=0)
     lower, upper = ordered.gather(-1, at), ordered.gather(-1, (at + 1).minimum(last).clamp(min=0))
     return lower + (upper - lower) * part

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from torch import Tensor
 from trl import GRPOConfig
 
-from ict_core.config.methods import Correction
+from ict_core.config.methods import Clip, Correction
 from ict_core.errors import UserError
 from ict_core.training.ranks import gathered_sums
 
@@ -61,6 +61,17 @@ def correction_of(args: GRPOConfig) -> Correction | None:
     except ValidationError as error:
         ((key,), text) = error.errors()[0]["loc"], error.errors()[0]["msg"]
         raise UserError(f"GRPOConfig: vllm_importance_sampling_{key}: {values[str(key)]} ({text})") from None
+
+
+def clip_of(args: GRPOConfig) -> Clip:
+    """The recipe's clipped ratio."""
+    high = args.epsilon if args.epsilon_high is None else args.epsilon_high
+    try:
+        return Clip(kind="clip", low=args.epsilon, high=high)
+    except ValidationError as error:
+        ((key,), text) = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        name = "epsilon_high" if key == "high" and args.epsilon_high is not None else "epsilon"
+        raise UserError(f"GRPOConfig: {name}: {getattr(args, name)} ({text})") from None
 
 
 def bonus_coefficient(trainer: Any) -> float:

@@ -27,6 +27,8 @@ class Own:
 
     def weights(self, batch: TokenBatch, seed: int) -> Tensor:
         """The function's weights; a ValueError says what is wrong with them."""
+        if not batch.mask.any():  # as where TRL has masked every truncated response
+            return batch.mask
         name = getattr(self.function, "__name__", "the rule")
         weights = self.function(batch, torch.Generator().manual_seed(seed))
         if not isinstance(weights, Tensor):
@@ -73,6 +75,8 @@ class Choice:
             UserError: there is no such variant, its file is wrong, or neither it nor the call states its warm-up.
         """
         if isinstance(selection, Choice):
+            if warmup_steps is not None:
+                raise UserError("selection_warmup_steps: a Choice states its own; give warmup_steps to Choice.of")
             return selection
         if warmup_steps is not None and (not isinstance(warmup_steps, int) or warmup_steps < 0):
             raise UserError(f"warmup_steps: {warmup_steps!r} is not allowed; allowed: a whole number >= 0")

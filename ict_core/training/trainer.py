@@ -36,14 +36,19 @@ from transformers import TrainerCallback
 from trl import GRPOTrainer
 from trl.trainer.utils import split_tensor_dict, use_adapter
 
-from ict_core.config.methods import Clip
 from ict_core.errors import UserError
 from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.training._kept_rollouts import NUMBER
 from ict_core.training._passes import Batch, Covered, DensePasses
-from ict_core.training._trl_arguments import bonus_coefficient, check_arguments, correction_of, follow_entropy
+from ict_core.training._trl_arguments import (
+    bonus_coefficient,
+    check_arguments,
+    clip_of,
+    correction_of,
+    follow_entropy,
+)
 from ict_core.training.choice import Choice
 from ict_core.training.objective import k3, normaliser, reward_advantages, selected_loss, surrogate
 from ict_core.training.ranks import gathered_sums, own_rows, whole_batch
@@ -122,7 +127,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._correction = correction_of(self.args)
         # otherwise TRL would compute log-probs of vLLM's tokens by its own dense passes
         self.vllm_importance_sampling_correction = False
-        self._surrogate = self._choice.surrogate or Clip(kind="clip", low=self.epsilon_low, high=self.epsilon_high)
+        self._surrogate = self._choice.surrogate or clip_of(self.args)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
         self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
         self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
@@ -294,7 +299,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
         kept = weights > 0
         trained = kept if self._penalised else kept & (inputs["advantages"] != 0).unsqueeze(1)
-        wanted = self._passes.wanted(trained, mask)
+        wanted = self._passes.wanted(mask if self._entropy_bonus else trained, mask)  # the bonus is of all tokens
         bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
         outputs = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
         logps = outputs[0] if self._entropy_bonus else outputs

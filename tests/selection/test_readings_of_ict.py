@@ -37,6 +37,7 @@ def test_the_padded_length_gives_short_responses_more():
     # ceil(0.4 x 5) = 2 of each row's five positions; the second response has two tokens, which outrank the padding
     assert kept(u, [5, 2], percent=40, scope="padded") == [[1, 4], [0, 1]]
     assert kept(u, [5, 2], percent=40) == [[1, 4], [1]]
+    assert kept([[*row, 0.7, 0.8] for row in u], [5, 2], percent=40, scope="padded") == [[1, 4], [0, 1]]
     # of five positions three: the zero of the response comes before those of the padding
     assert kept(u, [5, 2], percent=60, scope="padded") == [[1, 3, 4], [0, 1]]
 
@@ -55,6 +56,13 @@ def test_the_percentile_to_the_letter_keeps_what_lies_above_it():
     assert kept(u, [5, 5], threshold="percentile") == [[0, 2, 3, 4], [0, 1, 2, 3, 4]]
     assert kept(u, [1, 2], threshold="percentile") == [[0], [0, 1]]
     assert kept(u, [2, 5], percent=50, threshold="percentile") == [[0], [2, 3, 4]]
+
+
+@pytest.mark.parametrize(("threshold", "number"), [("ties", 13), ("percentile", 987)])
+def test_a_share_of_many_digits_is_exact(threshold, number):
+    many = Fraction("1.25892541179416721042395410639") / 100
+    u = [place / 1024 for place in range(1000)]  # 1 % of 1000 and more are 13; 13 places lie below the percentile
+    assert len(kept([u], [1000], threshold=threshold, fraction=many)[0]) == number
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40))

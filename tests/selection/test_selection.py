@@ -1,5 +1,6 @@
 """Every rule by hand, and the properties that the method specification states."""
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import get_args
 
@@ -109,6 +110,8 @@ def test_seven_percent_of_a_hundred_tokens_is_seven_and_ties_go_to_the_earlier_p
     score = torch.tensor([[1.0, 2.0, 2.0, 2.0, 0.0]])
     mask = torch.tensor([[True, True, True, True, False]])
     assert top_fraction(score, mask, Fraction(1, 2)).tolist() == [[False, True, True, False, False]]
+    third = Fraction(Decimal("33.333333333333336")) / 100  # Python's 100 / 3
+    assert top_fraction(torch.rand(1, 2300), torch.ones(1, 2300, dtype=torch.bool), third).sum() == 767
 
 
 def test_high_entropy_has_one_threshold_for_the_batch():

@@ -153,6 +153,8 @@ def test_an_evaluation_is_trls_own_and_its_time_counts_for_no_step(trainer_of):
 @pytest.mark.parametrize(
     ("selection", "changes", "message"),
     [
+        ("grpo", {"epsilon": 0.0}, "GRPOConfig: epsilon: 0.0"),
+        ("grpo", {"epsilon_high": float("inf")}, "GRPOConfig: epsilon_high: inf"),
         ("entropy-20", {"loss_type": GRPOConfig.__dataclass_fields__["loss_type"].default}, "set loss_type='grpo'"),
         ("entropy-20", {"importance_sampling_level": "sequence"}, "set importance_sampling_level='token'"),
         ("entropy-20", {"steps_per_generation": 2}, "set steps_per_generation=1"),
@@ -272,10 +274,17 @@ def test_a_model_without_numbers_selects_nothing(tiny_checkpoint):
     for steps in (-1, 1.5):
         with pytest.raises(UserError, match="whole number"):
             Choice.of("ict-10", steps)
+    with pytest.raises(UserError, match="a Choice states its own"):
+        Choice.of(Choice.of("ict-10", 3), 10)
+
+
+def uncertain(batch, generator):
+    return batch.statistics.h1 >= batch.statistics.h1[batch.mask].quantile(0.8)
 
 
 @pytest.mark.parametrize(
-    ("selection", "passes"), [("grpo", "packed"), ("entropy-20", "dense"), ("steer", "dense"), ("ict-10", "packed")]
+    ("selection", "passes"),
+    [("grpo", "packed"), ("entropy-20", "dense"), ("steer", "dense"), ("ict-10", "packed"), (uncertain, "dense")],
 )
 def test_a_batch_without_a_whole_answer_trains_nothing(trainer_of, passes, selection):
     own, truncated = {"selection_warmup_steps": 0, "passes": passes}, {"mask_truncated_completions": True}

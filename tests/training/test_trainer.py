@@ -345,6 +345,19 @@ def test_an_entropy_bonus_is_trls(train, by_trl, passes, stated):
     assert split.steps()["grad_norm"].tolist() == pytest.approx(log.steps()["grad_norm"].tolist(), rel=1e-3)
 
 
+def test_an_entropy_bonus_is_of_the_tokens_without_an_advantage_too(train):
+    class NoneGradedFirst:
+        def grade(self, items):
+            return [SimpleNamespace(status="error" if n == 0 else "correct") for n in range(len(items))]
+
+    method = replace(GRPO, entropy_bonus=EntropyBonus(coefficient=0.3), advantage="reward")
+    norms = []
+    for passes in ("packed", "dense"):
+        _, log = train(recipe(passes=passes), method, pool=NoneGradedFirst())
+        norms.append(log.steps()["grad_norm"].tolist())
+    assert norms[0] == pytest.approx(norms[1], rel=1e-3)
+
+
 @pytest.mark.parametrize(
     "stated", [{"coefficient": 0.1, "target": 1.0}, {"coefficient": 0.1, "delta": 0.1}, {"coefficient": 0.0}]
 )

@@ -38,9 +38,11 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
         chosen = tuple(name for name in possible if name in names)
     if steps is not None and chosen != ("train",):
         raise UserError(f"--steps {steps}: only a training has steps; allowed with --stages train alone")
-    most = study.training_for(place.cell).steps if "train" in chosen else 0
-    if steps is not None and not 1 <= steps <= most:
-        raise UserError(f"--steps {steps}: allowed: 1 to {most}, the steps of its training")
+    if steps is not None:
+        training = study.training_for(place.cell)
+        if not 1 <= steps <= training.steps or steps % training.updates:
+            batches = f", a multiple of {training.updates} (updates_per_rollout)" if training.updates > 1 else ""
+            raise UserError(f"--steps {steps}: allowed: 1 to {training.steps}, the steps of its training{batches}")
     return chosen
 
 
@@ -87,8 +89,9 @@ def _command(stage: str, study: Study, study_file: Path, place: Place) -> list[s
 
 
 def _training_options(place: Place, study: Study, steps: int | None, out: Path) -> Iterator[str]:
-    """The options that only some trainings have."""
+    """The options of a training that hang on the study."""
     files = StudyFiles(place.results)
+    yield from ("--problems", str(study.training_problems(files, place.cell)))
     if study.is_tuned(place.cell):
         yield from ("--rate", str(study.rate_file(files, place.cell)))
     if steps is not None:
@@ -104,11 +107,11 @@ def _arguments(stage: str, place: Place, again: Place, stages: Sequence[str]) ->
     model, variant, seed = place.cell
     cell = ["--model", model, "--variant", variant, "--seed", str(seed)]
     study, files = StudyFiles(place.results), again.files
-    train, held_out = str(place.training_problems), str(study.eval_problems)
+    held_out = str(study.eval_problems)
     if stage == "pretrain":
         return ["--model", model, "--seed", str(seed), "--eval", held_out, "--out", str(again.base)]
     if stage == "train":
-        return [*cell, "--base", str(place.base), "--problems", train, "--out", str(again.trained)]
+        return [*cell, "--base", str(place.base), "--out", str(again.trained)]
     if stage == "generate":
         checkpoint = (again if {"train", "pretrain"} & set(stages) else place).checkpoint
         out = ["--out", str(files.completions), "--manifest", str(files.generation)]

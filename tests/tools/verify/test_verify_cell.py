@@ -68,6 +68,14 @@ def test_what_cannot_be_rerun_is_refused(variant, wanted, steps, told):
         chosen_stages(Place(Path("r"), Cell("mini-s", variant, 0)), load_study(STUDY), wanted, steps)
 
 
+def test_a_rerun_ends_with_the_last_update_of_a_batch():
+    study = load_study(STUDY.with_name("kl-cov-scopes.yaml"))
+    place = Place(Path("r"), Cell("mini-s", "grpo", 0))
+    with pytest.raises(UserError, match="a multiple of 2"):
+        chosen_stages(place, study, None, 1)
+    assert chosen_stages(place, study, None, 2) == ("train",)
+
+
 def test_a_kept_folder_must_be_empty_and_the_cell_of_the_study(tmp_path, capsys):
     (tmp_path / "mini/mini-s/grpo/seed-7").mkdir(parents=True)
     (tmp_path / "mini/mini-s/grpo/seed-1").mkdir(parents=True)
@@ -105,7 +113,7 @@ def test_the_commands_are_the_workflows_own_without_a_cache(monkeypatch, tmp_pat
     assert found == [
         (
             f"ict lease --gpus 0 -- ict train {study} {cell} --base results/mini/mini-s/base/seed-0/model "
-            f"{problems}/train.parquet --out {new}/train",
+            f"--out {new}/train {problems}/train.parquet",
             "1",
         ),
         (
