@@ -102,7 +102,8 @@ def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
     """The outcome of a claim about every model, which its weakest model decides.
 
     It is supported if each model shows it (the largest p, which needs no correction), and contradicted if one model
-    shows the contrary (its p times the number of models).
+    shows the contrary (its p times the number of models). The least precise model limits what could be found: the
+    spread is of its standard error, and the seeds are the fewest.
     """
     sign, count = (1 if test.direction == "higher" else -1), len(strata)
     values = [stratified_t([runs]).of_difference() for runs in strata]
@@ -112,7 +113,10 @@ def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
     p = np.array([result.p for result in results])
     decisive = p.max() if weakest.finding == weakest.predicted else np.minimum(1.0, count * p[index])  # NaN stays NaN
     equivalence = np.minimum(1.0, count * _equivalence(values[index], margin))
-    return replace(weakest, p=float(decisive), p_equivalence=float(equivalence))
+    seeds = min(result.seeds for result in results)
+    se = np.max([result.sd / math.sqrt(result.seeds) for result in results])  # NaN stays NaN
+    sd = float(se) * math.sqrt(seeds)
+    return replace(weakest, p=float(decisive), p_equivalence=float(equivalence), sd=sd, seeds=seeds)
 
 
 def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:

@@ -88,6 +88,19 @@ def test_a_claim_about_every_model_is_decided_by_the_weakest():
     assert found.p == pytest.approx(2 * stats.ttest_1samp(wrong, 0).pvalue)
 
 
+def test_the_least_precise_model_limits_a_claim_about_every_model():
+    """Values at -2, -1, 0, 1, 2 times a step, of variance 2.5 steps squared; the weakest is the precise one."""
+    places = np.arange(-2, 3)
+    precise, wide = 0.03 + 0.001 * places, 0.035 + 0.02 * places
+    found = outcome(difference(every_model=True), {"a": precise, "b": wide}, MARGIN)
+    assert found.estimate == pytest.approx(0.03) and found.seeds == 5
+    assert found.sd == pytest.approx(0.02 * math.sqrt(2.5))
+    few = outcome(difference(every_model=True), {"a": 0.03 + 0.001 * places[1:4], "b": wide}, MARGIN)
+    assert few.seeds == 3 and few.sd / math.sqrt(3) == pytest.approx(0.02 * math.sqrt(2.5 / 5))
+    one = outcome(difference(every_model=True), {"a": precise, "b": wide[:1]}, MARGIN)
+    assert one.seeds == 1 and math.isnan(one.p) and math.isnan(one.sd)
+
+
 def test_the_largest_gain_pays_for_the_search():
     gains = {("m", "grpo", f"b{i}"): np.array([0.01, 0.02, 0.03]) * i for i in range(1, 8)}
     found, place = largest(gains, MARGIN)
