@@ -184,4 +184,4 @@ def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
         return f"no difference seen; before the correction, {size} points or more would have been found"
     if verdict == NOT_CONFIRMED:
         return f"{size} points {'more' if contrast['difference'] > 0 else 'less'}, not confirmed after the correction"
-    return "identical in every run" if verdict == IDENTICAL else str(verdict)
+    return "no difference in any run" if verdict == IDENTICAL else str(verdict)

@@ -86,8 +86,13 @@ def in_order(frame: pd.DataFrame, **orders: Iterable[object]) -> pd.DataFrame:
 
 
 def same_arms(contrasts: pd.DataFrame) -> str:
-    """A sentence, with a space before it, that names the arms whose runs are the same to the bit; empty if none are."""
-    rows = contrasts[(contrasts["benchmark"] == AVERAGE) & (contrasts["verdict"] == IDENTICAL)]
+    """A sentence, with a space before it, that names the arms without a difference in any contrast; empty if none are.
+
+    `contrasts` has every metric and benchmark: arms may tie in one metric alone, as where both are at its ceiling.
+    """
+    key = [contrasts[column] for column in ("model", "variant", "baseline")]
+    same = (contrasts["verdict"] == IDENTICAL).groupby(key).transform("all")
+    rows = contrasts[(contrasts["benchmark"] == AVERAGE) & same]
     pairs = dict.fromkeys(f"`{row.variant}` and `{row.baseline}` on {row.model}" for row in rows.itertuples())
     return f" Identical in every run: {'; '.join(pairs)}." if pairs else ""
 

@@ -9,7 +9,7 @@ import pytest
 from ict_core.config.study_file import Validity
 from ict_core.errors import Damaged
 from ict_core.evidence.stored import ArmVariation, Settings
-from ict_core.report.answer import answer, main_figure
+from ict_core.report.answer import answer, in_words, main_figure
 from ict_core.report.build import overview
 from ict_core.report.claims import estimate_text, stored_claims
 from ict_core.report.page import folded, page
@@ -202,6 +202,10 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
         "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | +10.0 ± 5.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
     ]
     assert lines[-1].endswith(": `ict-10` (tiny), `grpo` (tiny).")
+
+
+def test_a_tie_in_one_metric_is_not_called_identical_runs():
+    assert in_words({"verdict": "identical", "difference": 0.0}, 0.02) == "no difference in any run"
 
 
 NAN = math.nan

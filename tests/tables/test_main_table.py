@@ -1,5 +1,6 @@
 import table_frames as made
 
+from ict_core.tables.contrasts import contrasts_table
 from ict_core.tables.main import main_table
 
 AVERAGE = "average"
@@ -50,3 +51,22 @@ def test_a_pair_of_a_rule_and_a_later_baseline_is_marked_at_the_rule_whichever_c
     )
     rows = main_table(LEVEL, contrasts, settings).readable
     assert rows[AVERAGE].tolist() == ["10.0 ± 2.0", "20.0 ± 3.0", "21.0 ± 3.0ᵇ⁻", "30.0 ± 3.0ᵃ⁺"]
+
+
+def test_arms_are_identical_if_no_metric_and_no_benchmark_tells_them_apart():
+    """`stapo` ties with grpo everywhere, `ict-10` in pass@4 and on the average alone."""
+    ties = {("pass@4", AVERAGE), ("pass@4", "mini-word"), ("pass@1", AVERAGE)}
+    contrasts = made.contrasts(
+        *(
+            made.contrast(name, "grpo", metric, benchmark=place, verdict="identical" if tied else "none seen")
+            for metric in ("pass@1", "pass@4")
+            for place in (AVERAGE, "mini-word")
+            for name, tied in (("ict-10", (metric, place) in ties), ("stapo", True))
+        )
+    )
+    settings = made.settings(["grpo", "stapo", "ict-10"], ["grpo", "stapo"])
+    levels = LEVEL.assign(gain=0.1, gain_low=0.0, gain_high=0.2)
+    for table in (main_table(levels, contrasts, settings), contrasts_table(contrasts, levels, settings)):
+        assert "Identical in every run: `stapo` and `grpo` on tiny." in table.caption
+    others = contrasts[contrasts["variant"] != "stapo"]
+    assert "Identical in" not in main_table(levels, others, settings).caption
