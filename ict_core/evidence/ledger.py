@@ -1,7 +1,7 @@
 """The ledger: every claim with what this study's runs say about it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -82,7 +82,7 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
         entry = Entry(claim, Outcome(), {}, NOT_TESTED, _absence(claim, frames))
         if result is not None:
             entry = _entry(claim, result, corrections[claim.id], margin, power)
-            entry = replace(entry, remark=_joined(entry.remark, *_left_out(claim, frames)))
+            entry = replace(entry, remark=_joined(entry.remark, *_left_out(claim, frames, entry.by_model)))
             reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
             if reasons and claim.guarded:  # its numbers stay
                 entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
@@ -161,8 +161,14 @@ def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
     return f"none seen: {size} or more would have been found"
 
 
-def _left_out(claim: Claim, frames: LedgerFrames) -> Iterator[str]:
-    """Remarks on benchmarks that a claim names and its test is without."""
+def _left_out(claim: Claim, frames: LedgerFrames, tested: Collection[str]) -> Iterator[str]:
+    """Remarks on models that are not among the `tested`, and on benchmarks that a claim names and its test is without.
+
+    A claim on a quantity is about the models that have it.
+    """
+    models = [] if isinstance(claim.test, Measure) else frames.runs["model"].unique()
+    if lacking := [model for model in models if model not in tested]:
+        yield f"without {', '.join(lacking)}, where its arms share no seed"
     named = getattr(claim.test, "benchmarks", None) or ()
     if excluded := [name for name in named if name in frames.outside]:
         yield f"without {', '.join(excluded)}, as the base model has no headroom there"

@@ -24,7 +24,8 @@ def values_of(
         metrics = [metric for metric in (test.metric, test.minus_metric) if metric is not None]
         values, *subtracted = (_gains(test, runs, benchmarks_of(test, mirrors), metric) for metric in metrics)
     for less in subtracted:
-        values = _not_empty({m: paired_differences(values[m], less[m]) for m in values if m in less})
+        pairs = {m: values[m].align(less[m], join="inner") for m in values if m in less}
+        values = _not_empty({m: (ours - theirs).sort_index() for m, (ours, theirs) in pairs.items()})  # NaN stays NaN
     return values
 
 
@@ -88,4 +89,5 @@ def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], 
 
 
 def _not_empty(values: Strata) -> Strata:
-    return {model: runs for model, runs in values.items() if len(runs)}
+    """The models of which some run has a value."""
+    return {model: runs for model, runs in values.items() if runs.notna().any()}

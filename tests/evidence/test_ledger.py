@@ -167,3 +167,37 @@ def test_a_run_without_the_quantity_leaves_the_claim_open(evidence):
     entry = ledger([claim(test)], replace(evidence, quantities=late), 0.02, 0.8)[0]
     assert entry.verdict == "not resolved" and entry.remark.startswith("not every run")
     assert math.isnan(entry.outcome.p) and math.isnan(entry.seeds_needed)
+
+
+def of_every_model(b):
+    """The entry of a claim about every model, with differences of 2, 3, 4 points in one and `b` in another."""
+    arms = {("a", "grpo"): [0.5] * 3, ("a", "ict-10"): [0.52, 0.53, 0.54], ("b", "grpo"): [0.5] * 3}
+    arms |= {("b", "ict-10"): [0.5 + gap for gap in b]} if b else {}
+    study = LedgerFrames(runs(arms), pd.DataFrame(), MIRRORS)
+    return ledger([claim(difference(every_model=True))], study, 0.02, 0.8)[0]
+
+
+def test_a_claim_about_every_model_has_no_test_where_one_model_has_one_seed():
+    entry = of_every_model([0.06])
+    assert (entry.outcome.seeds, entry.remark) == (1, "one seed: there is no test")
+    assert math.isnan(entry.detectable) and math.isnan(entry.seeds_needed)
+
+
+def test_models_without_both_arms_are_named():
+    assert of_every_model([]).remark == "without b, where its arms share no seed"
+    assert "without" not in of_every_model([0.02, 0.06, 0.03]).remark
+
+
+def test_a_pair_of_runs_of_which_one_has_no_value_leaves_the_claim_open():
+    """Differences of 0.4, 0.5 and 0.6, and one unknown; a seed that one arm alone ran is no pair."""
+    arms = {"ict-10": [0.5, 0.7, 0.7, math.nan], "random-10": [0.1, 0.2, 0.1, 0.1, 0.3]}
+    rows = [("m", arm, seed, "elbow", value) for arm, of in arms.items() for seed, value in enumerate(of)]
+    table = pd.DataFrame(rows, columns=["model", "variant", "seed", "quantity", "value"])
+    test = Measure(kind="measure", quantity="elbow", of="ict-10", minus="random-10", direction="higher")
+
+    def entry(quantities):
+        return ledger([claim(test)], LedgerFrames(runs({}), quantities, {}), 0.02, 0.8)[0]
+
+    unknown, known = entry(table), entry(table[(table["seed"] != 3) | (table["variant"] != "ict-10")])
+    assert (unknown.verdict, unknown.outcome.seeds) == ("not resolved", 4) and unknown.remark.startswith("not every")
+    assert (known.verdict, known.outcome.seeds) == (SUPPORTED, 3) and known.outcome.estimate == pytest.approx(0.5)
