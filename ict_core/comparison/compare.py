@@ -17,6 +17,8 @@ from ict_core.statistics.deciding import (
     IDENTICAL,
     MOST_SEEDS,
     NO_SPREAD,
+    NONE_SEEN,
+    NOT_CONFIRMED,
     WORSE,
     detectable,
     finding,
@@ -146,6 +148,7 @@ def _over_runs(
             "units": row["seeds"],
             "fewest": row["seeds"],
             "needed": row["seeds_needed"],
+            "identical": row["verdict"] == IDENTICAL,
         }
 
 
@@ -162,6 +165,7 @@ def _over_problems(
         for model in others:
             gap = values[model] - values[first]
             for benchmark, number in units.items():
+                own = gap if benchmark == AVERAGE else gap[benchmark]
                 found = _over_clusters(gap, clusters, str(benchmark), across).of_difference()
                 effective = round(float(np.nan_to_num(found.df))) + 1  # independent units with these degrees of freedom
                 spread = float(found.se) * effective**0.5
@@ -183,6 +187,7 @@ def _over_problems(
                     "p_equivalence": float(two_one_sided(found.mean, found.se, found.df, -margin, margin)),
                     "detectable": float(detectable(spread, effective, power)),
                     "needed": np.ceil(needed * number / effective),
+                    "identical": bool((own.abs() <= ROUNDING).all()),
                 }
 
 
@@ -223,12 +228,11 @@ def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
             rows.loc[family.index, f"{name}_adjusted"] = holm(family[name])
     direction = np.where(rows["difference"] > 0, BETTER, WORSE)
     verdict = finding(direction, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
-    untested, one_unit = rows["p"].isna(), "one " + rows["over"].str.removesuffix("s")
-    identical = untested & (rows["difference"].abs() <= ROUNDING)
-    if "verdict" in rows:  # from a test over runs; the sign-flip test has a p where all differences are 0
-        identical |= rows["verdict"] == IDENTICAL
-    reasons = [identical, untested & (rows["fewest"] == 1), untested]
-    rows = rows.assign(verdict=np.select(reasons, [IDENTICAL, one_unit, NO_SPREAD], verdict))
+    one_unit = "one " + rows["over"].str.removesuffix("s")
+    no_spread = rows["p_equivalence"].isna()  # the sign-flip test has a p nevertheless
+    found = ~np.isin(verdict, [NOT_CONFIRMED, NONE_SEEN])
+    conditions = [found, rows["identical"], rows["p"].isna() & (rows["fewest"] == 1), no_spread]
+    rows = rows.assign(verdict=np.select(conditions, [verdict, IDENTICAL, one_unit, NO_SPREAD], verdict))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)
 

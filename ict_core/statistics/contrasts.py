@@ -113,7 +113,8 @@ def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
     verdict = deciding.finding(direction, frame["p"], frame["p_adjusted"], frame["p_equivalence_adjusted"])
     reasons = [deciding.ONE_SEED, deciding.IDENTICAL, deciding.NO_SPREAD]
     conditions = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
-    return np.where(verdict == deciding.NONE_SEEN, np.select(conditions, reasons, default=deciding.NONE_SEEN), verdict)
+    found = ~np.isin(verdict, [deciding.NOT_CONFIRMED, deciding.NONE_SEEN])
+    return np.select([found, *conditions], [verdict, *reasons], default=verdict)
 
 
 def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:

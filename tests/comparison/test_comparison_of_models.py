@@ -146,6 +146,7 @@ def test_levels_of_several_runs_are_told_to_ignore_clusters_also_where_no_runs_a
         (answers(a="0101", b="0101"), "identical"),
         (answers(a="0", b="1"), "one problem"),
         (answers(a="0011", b="0111").assign(cluster="x"), "one cluster"),
+        (answers(a="1100", b="0011").assign(cluster="x"), "one cluster"),  # a mean difference of 0
         (pd.concat([answers(a="00", b="01").assign(run=r) for r in range(3)]), "no spread"),
         (pd.concat([answers(a="01", b="01").assign(run=r) for r in range(12)]), "identical"),
     ],
@@ -158,6 +159,21 @@ def test_one_problem_of_a_benchmark_is_why_their_mean_has_no_test():
     parts = [answers(a="0011", b="0110").assign(benchmark="x"), answers(a="0", b="1").assign(benchmark="y")]
     rows = compare(pd.concat(parts)).differences.set_index("benchmark")
     assert rows["verdict"].to_dict() == {"x": "none seen", "y": "one problem", AVERAGE: "one problem"}
+
+
+def test_differences_that_cancel_are_not_identical():
+    parts = [answers(a="0", b="1").assign(benchmark="x"), answers(a="11", b="00").assign(benchmark="y")]
+    rows = compare(pd.concat(parts)).differences.set_index("benchmark")
+    assert rows.loc[AVERAGE, "difference"] == 0
+    assert rows["verdict"].to_dict() == {"x": "one problem", "y": "no spread", AVERAGE: "one problem"}
+
+
+@pytest.mark.parametrize(("others", "verdict"), [(24, "better"), (25, "no spread")])
+def test_equal_differences_of_ten_runs_are_no_spread_where_the_correction_undoes_them(others, verdict):
+    """p is 2 / 2^10, times the number of models: 0.0488 with 25, 0.0508 with 26."""
+    models = {"a": "00", "b": "01"} | {f"c{i}": "00" for i in range(others)}
+    found = compare(pd.concat([answers(**models).assign(run=r) for r in range(10)])).differences
+    assert found["verdict"].tolist() == [verdict, *["identical"] * others]
 
 
 BAD = {

@@ -200,6 +200,16 @@ def test_equal_differences_are_no_spread_unless_the_sign_flip_decides(seeds, ver
     assert row["verdict"] == verdict and isnan(row["p_t"]) and row["p_sign_flip"] == 2 / 2**seeds
 
 
+@pytest.mark.parametrize(("others", "verdict"), [(24, "better"), (25, "no spread")])
+def test_equal_differences_are_no_spread_where_the_correction_undoes_them(others, verdict):
+    """p is 2 / 2^10, times the number of declared contrasts: 0.0488 with 25, 0.0508 with 26."""
+    theirs = [0.4 + 0.01 * seed for seed in range(10)]
+    same = {f"c{i}": theirs for i in range(others)}
+    arms = study(grpo=theirs, ict=[value + 0.1 for value in theirs], **same)
+    row = average(contrasts(arms, declared=[(name, "grpo", "pass@1") for name in ("ict", *same)]))
+    assert row["p_adjusted"] == pytest.approx((1 + others) * 2 / 2**10) and row["verdict"] == verdict
+
+
 def test_one_seed_has_no_test():
     row = average(contrasts(study(grpo=[0.4], ict=[0.4])))
     assert row["verdict"] == "one seed" and row["seeds"] == 1
