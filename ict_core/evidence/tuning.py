@@ -10,6 +10,7 @@ from ict_core.config.tuning import Trial, Tuning
 from ict_core.errors import UserError
 from ict_core.store import records
 
+_ENOUGH = 9  # decimals by which means and distances between rates are compared
 _LAST_PART = 4  # the reward is a mean over the last quarter of the steps
 BASE_RATE = 0.0
 """The rate of the base model itself in a frame of ``records.TUNING``; its reward is that of the first step."""
@@ -53,7 +54,12 @@ def _best_first(means: Mapping[float, float], recipe: float) -> list[float]:
     finite = {rate: mean for rate, mean in means.items() if not math.isnan(mean)}
     if not finite:
         raise UserError("tuning: at no rate has every training a reward; allowed: rates at which it trains")
-    return sorted(finite, key=lambda rate: (-finite[rate], abs(math.log(rate / recipe)), rate))
+
+    def place(rate: float) -> tuple[float, float, float]:
+        """Rounded, as equal means and distances differ in their last bits."""
+        return -round(finite[rate], _ENOUGH), round(abs(math.log(rate / recipe)), _ENOUGH), rate
+
+    return sorted(finite, key=place)
 
 
 def further(
@@ -90,7 +96,7 @@ def round_of(
     number, rewards, base = state["round"] + 1, state["rewards"], state["base_rewards"]
     for (rate, seed), log in logs:
         rewards.setdefault(f"{rate:g}", {})[str(seed)] = last_reward(log)
-        base.setdefault(str(seed), first_reward(log))  # the same at every rate: the same model and random numbers
+        base.setdefault(str(seed), first_reward(log))  # at every rate the same model and random numbers
     stated = {"round": number, "rewards": rewards, "base_rewards": base}
     if number < tuning.rounds:
         return {**stated, "next": further(tuning, rewards, number, recipe)}
@@ -99,12 +105,17 @@ def round_of(
 
 def check_rewards(logs: pd.DataFrame, choice: Mapping[str, Any], recipe: float) -> list[str]:
     """What in a stored choice does not follow from its variant's rewards of every step (``records.REWARDS``)."""
-    wrong = []
+    wrong: list[str] = []
+    first: dict[str, set[float | None]] = {}
     for rate, of_rate in choice["rewards"].items():
         for seed, reward in of_rate.items():
             log = logs[(logs["rate"] == float(rate)) & (logs["seed"] == int(seed))]
-            if last_reward(log) != reward or first_reward(log) != choice["base_rewards"][seed]:
+            first.setdefault(seed, set()).add(first_reward(log))
+            if last_reward(log) != reward:
                 wrong.append(f"the reward at {rate} with seed {seed}")
+    for seed, rewards in first.items():  # several on a GPU, where the first steps of two rates may differ
+        if choice["base_rewards"][seed] not in rewards:
+            wrong.append(f"the base model's reward with seed {seed}")
     if best_rate(mean_rewards(choice["rewards"]), recipe) != choice["learning_rate"]:
         wrong.append("the rate that they choose")
     return wrong

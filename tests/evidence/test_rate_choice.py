@@ -30,6 +30,7 @@ def test_rewards_are_of_the_last_quarter_of_the_steps_rounded_up_of_the_first_st
         ({1e-4: 0.4, 3e-4: 0.3, 9e-4: 0.2}, 1e-4),
         ({1e-4: 0.3, 3e-4: 0.3, 9e-4: 0.3}, 3e-4),  # the nearest to the recipe's
         ({1e-4: 0.3, 3e-4: 0.2, 9e-4: 0.3}, 1e-4),  # as near: the lower
+        ({3e-4: (0.3 + 0.2 + 0.1) / 3, 9e-4: (0.1 + 0.2 + 0.3) / 3}, 3e-4),  # both 0.2 but for rounding
         ({1e-4: math.nan, 3e-4: math.nan, 9e-4: 0.0}, 9e-4),  # what diverged is never chosen
     ],
 )
@@ -37,6 +38,10 @@ def test_the_highest_reward_chooses(means, chosen):
     assert tuning.best_rate(means, 3e-4) == chosen
     with pytest.raises(UserError, match="at no rate"):
         tuning.best_rate({1e-4: math.nan, 3e-4: math.nan}, 3e-4)
+
+
+def test_a_fifth_of_the_recipe_s_rate_is_as_near_as_five_times_it():
+    assert tuning.best_rate({2e-6: 0.0, 5e-5: 0.0}, 1e-5) == 2e-6  # the logarithms differ in the last bit
 
 
 @pytest.mark.parametrize(
@@ -108,3 +113,14 @@ def test_a_row_a_training(tmp_path):
         ["m", "grpo", 3e-4, 901, 0.0, False],
     ]
     records.write_frame(tuning.tuning_frame([]), tmp_path / "none.parquet", records.TUNING)  # nothing was tuned
+
+
+def test_the_base_model_s_reward_is_of_a_first_step_at_any_rate():
+    """As on a GPU, the first steps at two rates differ; the rate tried last may be the lowest."""
+    of = {1e-4: [0.25, 0.5], 5e-5: [0.125, 0.75]}
+    logs = pd.concat(pd.DataFrame({"step": [0, 1], "reward": r, "rate": rate, "seed": 900}) for rate, r in of.items())
+    choice = {"rewards": {"0.0001": {"900": 0.5}, "5e-05": {"900": 0.75}}, "learning_rate": 5e-5}
+    for base, wrong in ((0.25, []), (0.125, []), (0.5, ["the base model's reward with seed 900"])):
+        assert tuning.check_rewards(logs, choice | {"base_rewards": {"900": base}}, 1e-4) == wrong
+    other = choice | {"base_rewards": {"900": 0.25}, "rewards": {"0.0001": {"900": 0.5}, "5e-05": {"900": 0.875}}}
+    assert tuning.check_rewards(logs, other, 1e-4) == ["the reward at 5e-05 with seed 900"]

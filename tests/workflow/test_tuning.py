@@ -147,9 +147,8 @@ def test_a_stored_choice_follows_from_the_stored_rewards(rates):
             own = rewards[(rewards["model"] == model) & (rewards["variant"] == variant)]
             assert check_rewards(own, choice, content["learning_rate"]) == []
             raised = own.assign(reward=own["reward"] + 0.1)
-            assert len(check_rewards(raised, choice, content["learning_rate"])) == sum(
-                map(len, choice["rewards"].values())
-            )
+            of_each = [*choice["rewards"].values(), choice["base_rewards"]]
+            assert len(check_rewards(raised, choice, content["learning_rate"])) == sum(map(len, of_each))
             other = choice | {"learning_rate": 1.0}
             assert check_rewards(own, other, content["learning_rate"]) == ["the rate that they choose"]
 
