@@ -173,7 +173,9 @@ class Stored:
     def note(self) -> str:
         """What every table says about the study: note, scope, benchmarks not averaged, samples not graded, mixture."""
         lost = ungraded(self.frame("scores"), self.averaged)
-        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, lost, self.mixed]))
+        shared = ungraded(self.frame("shared_rate_scores"), self.averaged)
+        shared = f"At the shared rate: {shared}" if shared else ""
+        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, lost, shared, self.mixed]))
 
     @cached_property
     def averaged(self) -> list[str]:

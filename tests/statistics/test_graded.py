@@ -1,8 +1,11 @@
 """The notice of samples that could not be graded, by hand."""
 
+from types import SimpleNamespace
+
 import pandas as pd
 import pytest
 
+from ict_core.evidence.stored import Stored
 from ict_core.statistics.metrics import ungraded
 from ict_core.store.records import SCORES
 
@@ -43,3 +46,14 @@ def test_a_sample_beyond_the_largest_k_is_not_missed(sampled, stands_in):
 def test_many_arms_are_counted():
     many = [scores({("ict-10", 1, "word-0"): 1}).assign(model=f"m{i}") for i in range(8)]
     assert "`m5/ict-10` 1 and 2 other arms." in ungraded(pd.concat(many))
+
+
+def test_the_note_of_a_study_counts_the_cells_at_the_shared_rate_apart():
+    def note(**frames):
+        study = {"frame": frames.get, "averaged": None, "settings": SimpleNamespace(note="Small.", scope="")}
+        return Stored.note.func(SimpleNamespace(**study, outside="", mixed=""))
+
+    whole, lost = scores({}, 20), scores({("ict-10", 2, "word-1"): 3}, 20)
+    text = "3 of 480 samples could not be graded (timeout, memory, error) and enter no value: `tiny/ict-10` 3."
+    assert note(scores=whole, shared_rate_scores=lost) == f"Small. At the shared rate: {text}"
+    assert note(scores=lost, shared_rate_scores=whole[:0]) == f"Small. {text}"
