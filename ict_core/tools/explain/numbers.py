@@ -117,9 +117,10 @@ def entering(
     seeds = [sorted(map(int, frame["seed"].unique())) for frame in frames]
     if not all(seeds):  # a variant was not run on this model
         return []
-    if len(frames) > 1 and len(origin.runs) > 1:  # paired: the seeds that both variants have
-        seeds = [shared_seeds(seeds[0], seeds[1])] * 2
-        frames = [frame[frame["seed"].isin(seeds[0])] for frame in frames]
+    if len(frames) > 1 and len(origin.runs) > 1:  # paired: the seeds that both have; a mean is over all of the variant
+        shared = shared_seeds(seeds[0], seeds[1])
+        seeds = [seeds[0] if "mean" in row else shared, shared]
+        frames = [frame[frame["seed"].isin(entered)] for frame, entered in zip(frames, seeds, strict=True)]
     values = [_values(row, frame, averaged) for frame in frames]
     return [Entering(model, *runs) for runs in zip(variants, map(tuple, seeds), values, strict=True)]
 
@@ -139,8 +140,9 @@ def recomputed(origin: Origin, row: Mapping[str, str], runs: list[Entering]) -> 
         return []
     first = runs[0].values
     values = {"mean": math.fsum(first) / len(first)}
-    if len(runs) > 1:
-        gaps = [a - b for a, b in zip(first, runs[1].values or (), strict=True)]
+    if len(runs) > 1 and runs[1].values:
+        by_seed = dict(zip(runs[0].seeds, first, strict=True))
+        gaps = [by_seed[seed] - value for seed, value in zip(runs[1].seeds, runs[1].values, strict=True)]
         values["difference"] = math.fsum(gaps) / len(gaps)
     return [
         checked(name, f"{value:.10g}", origin.file, row[name], equal=agrees(row[name], value))

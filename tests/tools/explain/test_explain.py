@@ -16,7 +16,7 @@ from ict_core.store.files import hash_weights
 from ict_core.store.manifests import file_hashes, read_manifest, write_manifest
 from ict_core.tables.registry import TABLES
 from ict_core.tools.explain.explain import explain
-from ict_core.tools.explain.numbers import chosen_row, table_of
+from ict_core.tools.explain.numbers import chosen_row, entering, recomputed, table_of
 from ict_core.tools.place import Place
 from ict_core.tools.walk import walk
 
@@ -59,6 +59,30 @@ def test_a_contrast_of_the_stored_study_by_hand():
     assert last.startswith("sound ") and "12 runs, difference as printed" in last and "12 links hold;" in last
     job = next(j for j in read_manifest(MINI / "manifest.json")["jobs"] if j["stage"] == "train")
     assert f"base {job['base_sha256'][:16]}" in text
+
+
+def test_a_mean_is_of_all_runs_of_a_variant_and_a_difference_of_the_seeds_that_its_reference_shares():
+    """One problem of ten samples: 4, 6 and 8 correct with seeds 0 to 2, and 3 in the reference's seeds 1 and 5."""
+    runs = [("ict-20", 0, 4), ("ict-20", 1, 6), ("ict-20", 2, 8), ("ict-10", 1, 3), ("ict-10", 5, 3)]
+    rows = [
+        dict.fromkeys(records.SCORES, 0)
+        | {"model": "m", "variant": variant, "seed": seed, "benchmark": "b", "problem": "p"}
+        | {"sampled": 10, "n": 10, "correct": right, "wrong": 10 - right}
+        for variant, seed, right in runs
+    ]
+    scores = pd.DataFrame(rows)[list(records.SCORES)]
+    row = {"model": "m", "variant": "ict-20", "reference": "ict-10", "metric": "pass@1"}
+    printed = row | {"mean": "0.6", "difference": "0.3"}
+    found = entering(TABLES["ablations"], printed, scores)
+    assert [one.seeds for one in found] == [(0, 1, 2), (1,)]
+    assert [(one.name, one.equal) for one in recomputed(TABLES["ablations"], printed, found)] == [
+        ("mean", True),
+        ("difference", True),
+    ]
+    apart = entering(TABLES["ablations"], printed, scores[(scores["variant"] != "ict-10") | (scores["seed"] == 5)])
+    assert [one.name for one in recomputed(TABLES["ablations"], printed, apart)] == ["mean"]
+    contrast = row | {"baseline": "ict-10", "difference": "0.3"}
+    assert [one.seeds for one in entering(TABLES["contrasts"], contrast, scores)] == [(1,), (1,)]
 
 
 def test_a_printed_number_that_its_runs_do_not_give_is_told(tmp_path, capsys):
