@@ -165,7 +165,7 @@ def _over_problems(
         for model in others:
             gap = values[model] - values[first]
             for benchmark, number in units.items():
-                own = gap if benchmark == AVERAGE else gap[benchmark]
+                own = gap if benchmark == AVERAGE else gap.loc[[str(benchmark)]]
                 found = _over_clusters(gap, clusters, str(benchmark), across).of_difference()
                 effective = round(float(np.nan_to_num(found.df))) + 1  # independent units with these degrees of freedom
                 spread = float(found.se) * effective**0.5
@@ -231,8 +231,9 @@ def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
     one_unit = "one " + rows["over"].str.removesuffix("s")
     no_spread = rows["p_equivalence"].isna()  # the sign-flip test has a p nevertheless
     found = ~np.isin(verdict, [NOT_CONFIRMED, NONE_SEEN])
-    conditions = [found, rows["identical"], rows["p"].isna() & (rows["fewest"] == 1), no_spread]
-    rows = rows.assign(verdict=np.select(conditions, [verdict, IDENTICAL, one_unit, NO_SPREAD], verdict))
+    conditions: list[Any] = [found, rows["identical"], rows["p"].isna() & (rows["fewest"] == 1), no_spread]
+    choices: list[Any] = [verdict, IDENTICAL, one_unit.to_numpy(str), NO_SPREAD]
+    rows = rows.assign(verdict=np.select(conditions, choices, verdict))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)
 

@@ -166,8 +166,8 @@ def _left_out(claim: Claim, frames: LedgerFrames, tested: Collection[str]) -> It
 
     A claim on a quantity is about the models that have it.
     """
-    models = [] if isinstance(claim.test, Measure) else frames.runs["model"].unique()
-    if lacking := [model for model in models if model not in tested]:
+    about_quantity = isinstance(claim.test, Measure)
+    if lacking := [model for model in frames.runs["model"].unique() if not about_quantity and model not in tested]:
         yield f"without {', '.join(lacking)}, where its arms share no seed"
     named = getattr(claim.test, "benchmarks", None) or ()
     if excluded := [name for name in named if name in frames.outside]:
