@@ -179,12 +179,12 @@ def of_every_model(b):
 
 def test_a_claim_about_every_model_has_no_test_where_one_model_has_one_seed():
     entry = of_every_model([0.06])
-    assert (entry.outcome.seeds, entry.remark) == (1, "one seed: there is no test")
+    assert entry.outcome.seeds == 1 and entry.remark.startswith("one seed")
     assert math.isnan(entry.detectable) and math.isnan(entry.seeds_needed)
 
 
 def test_models_without_both_arms_are_named():
-    assert of_every_model([]).remark == "without b, where its arms share no seed"
+    assert "without b" in of_every_model([]).remark
     assert "without" not in of_every_model([0.02, 0.06, 0.03]).remark
 
 
