@@ -205,7 +205,7 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
 
 
 def test_a_tie_in_one_metric_is_not_called_identical_runs():
-    assert in_words({"verdict": "identical", "difference": 0.0}, 0.02) .startswith("no difference")
+    assert in_words({"verdict": "identical", "difference": 0.0}, 0.02).startswith("no difference")
 
 
 NAN = math.nan
