@@ -61,9 +61,8 @@ from snakemake.logging import logger
 ROOT = Path(str(workflow.current_basedir)).parents[1]
 # Jobs run the library whose hashes are taken here, whatever checkout `ict` is of.
 if (ROOT / "ict_core").is_dir():
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [str(ROOT.resolve()), os.environ.get("PYTHONPATH")])
-    )
+    searched = filter(None, [str(ROOT.resolve()), os.environ.get("PYTHONPATH")])
+    os.environ |= {"PYTHONPATH": os.pathsep.join(searched)}
 DEFAULT_STUDY = "configs/studies/mini.yaml"
 ANSWERS_PER_GRADER = 10_000  # of one cell; each grader takes a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # for a model whose file states no hardware
@@ -103,6 +102,12 @@ def given_study():
 def own(file):
     """A file of this repository, from the working directory."""
     return local(os.path.relpath(ROOT / file))
+
+
+def ranges_stated(wildcards, input):
+    """The lines of the ledger that state a range: all that the readings take from it."""
+    lines = Path(input.claims).read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if "within: [" in line]
 
 
 def settings(stage, cell=None):

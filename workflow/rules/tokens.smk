@@ -133,12 +133,6 @@ rule token_study:
         TOKENS.token_pages,
 
 
-def ranges_stated(wildcards, input):
-    """The lines of the ledger that state a range: all that the readings take from it."""
-    lines = Path(input.claims).read_text(encoding="utf-8").splitlines()
-    return [line.strip() for line in lines if "within: [" in line]
-
-
 # Applies the readings of the paper to tokens of untrained models and of the trained models that the study names.
 rule readings_of_model:
     input:
