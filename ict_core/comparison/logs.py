@@ -5,6 +5,7 @@ Their files are read as data: nothing of these packages is imported, and nothing
 """
 
 import json
+import math
 import re
 import zipfile
 import zlib
@@ -50,7 +51,8 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
             model. Logs of one model at different times are its runs, numbered by time.
 
     Raises:
-        UserError: a path has no such file, a file is given twice or has another format, or a score is not 0 or 1.
+        UserError: a path has no such file, a file is given twice or has another format, a score is not 0 or 1, or no
+            log has the wanted metric or filter.
     """
     rows: list[dict[str, Any]] = []
     tables: list[pd.DataFrame] = []
@@ -76,7 +78,25 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
             raise UserError(f"{run}: {', '.join(sorted(models))} are several models; allowed: NAME= before one model's")
     if tables and rows:
         raise UserError(f"{' '.join(runs)}: logs and tables together; allowed: logs, or tables")
+    _check_names(rows, wanted)
     return pd.concat(tables, ignore_index=True) if tables else _numbered(pd.DataFrame(rows))
+
+
+def _check_names(rows: Sequence[dict[str, Any]], wanted: Wanted) -> None:
+    """Raise a UserError for a wanted metric or filter that no log has, or only some logs of a benchmark."""
+    for option in ("metric", "filter"):
+        name = getattr(wanted, option)
+        used = {(row["benchmark"], row[option]) for row in rows if row[option] is not None}
+        having = {benchmark for benchmark, one in used if one == name}
+        if name is None or not used:
+            continue
+        if not having:
+            there = ", ".join(sorted({one for _, one in used}))
+            raise UserError(f"--{option}: no log has a {option} {name}; allowed: {there}")
+        for benchmark, one in sorted(used):
+            if benchmark in having and one != name:
+                fault = f"some logs of {benchmark} have {name} and others {one}"
+                raise UserError(f"--{option}: {fault}; allowed: what all logs of a benchmark have")
 
 
 def _files(path: Path) -> Sequence[tuple[Path, _Reader | None]]:
@@ -104,7 +124,7 @@ def _reader(file: Path) -> _Reader | None:
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with `run`: a model's logs of a task, numbered from 0 by time, as tasks may have been run one by one."""
     number = rows.groupby(["model", "benchmark"])["time"].rank(method="dense").astype(int) - 1
-    return rows.assign(run=number).drop(columns="time")
+    return rows.assign(run=number).drop(columns=["time", "metric", "filter"])
 
 
 def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
@@ -136,11 +156,11 @@ def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: An
 
 
 def _chosen(file: Path, what: str, there: Iterable[str], wanted: str | None) -> str:
-    """The wanted name, or the only one."""
+    """The only name, or the wanted one; whether any log has that is for :func:`_check_names`."""
     names = sorted(there)
     if wanted in names:
         return wanted
-    if wanted is None and len(names) == 1:
+    if len(names) == 1:
         return names[0]
     fault = f"no {what} {wanted}" if wanted is not None else f"several {what}s" if names else f"no {what}"
     raise UserError(f"{file}: {fault}; choose by --{what} one of: {', '.join(names) or 'none is there'}")
@@ -188,7 +208,8 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
             continue
         metric = _chosen(file, "metric", row.get("metrics") or [], wanted.metric)
         cluster = _field(file, row.get("doc"), wanted.cluster)
-        yield _row(file, _folders(file)[-1], match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
+        found = _row(file, _folders(file)[-1], match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
+        yield found | {"metric": metric, "filter": chosen}
 
 
 def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
@@ -210,11 +231,12 @@ def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
             )
         metric = _chosen(file, "metric", scores, wanted.metric)
         cluster = _field(file, doc, wanted.cluster)
-        yield _row(file, "/".join(above), match["time"], match["task"], doc["id"], scores[metric], cluster)
+        found = _row(file, "/".join(above), match["time"], match["task"], doc["id"], scores[metric], cluster)
+        yield found | {"metric": metric, "filter": None}
 
 
 def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Every epoch is a sample. A sample that ended in an error, or has no score, was not graded."""
+    """Every epoch is a sample. A sample that ended in an error, or has no score or NaN as one, was not graded."""
     header, samples = _inspect_parts(file)
     try:
         facts = header["eval"]
@@ -222,10 +244,13 @@ def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
         for sample in samples:
             scores = sample.get("scores") or {}
             graded = bool(scores) and not sample.get("error")
-            value = scores[_chosen(file, "metric", scores, wanted.metric)]["value"] if graded else None
+            metric = _chosen(file, "metric", scores, wanted.metric) if graded else None
+            value = scores[metric]["value"] if metric is not None else None
             cluster = _field(file, sample.get("metadata"), wanted.cluster)
             correct = _INSPECT.get(value, value) if isinstance(value, str | bool) else value
-            yield _row(file, model, time, task, sample["id"], correct, cluster)
+            unscored = isinstance(correct, float) and math.isnan(correct)
+            found = _row(file, model, time, task, sample["id"], None if unscored else correct, cluster)
+            yield found | {"metric": metric, "filter": None}
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{file}: no log of Inspect: {type(error).__name__}: {error}") from None
 

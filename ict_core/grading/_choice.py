@@ -12,8 +12,9 @@ The rule, in this order:
 3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
    :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
    letter is a capital, or is in parentheses, or is all that is declared. A declaration that names several letters, or
-   denies one, is ``no_answer``. Here and in rule 4 nothing counts that is taken back later; "Wait, let me check" takes
-   nothing back if neither another declaration follows nor a word such as "wrong".
+   denies one, is ``no_answer``. "I don't think that B is correct", "A is the best approximation for small x", "we
+   choose A = 1" and "the answer is a consequence of" declare nothing. Here and in rule 4 nothing counts that is taken
+   back later; "Wait, let me check" takes nothing back if no other declaration follows, nor a word such as "wrong".
 4. Without a declaration the first of these counts: a last line "#### B"; bold text at the end of the text; the whole
    text, if it is one line; a first or last line that is a letter alone; a first line that is the only one to name an
    option. Each names a letter as a box may. An option that is only mentioned, as in "(A) is too small", is no answer.
@@ -21,29 +22,40 @@ The rule, in this order:
 
 import re
 
-from ict_core.grading._prose import BOLD_AT_END, MARKED_AT_END, declarations
+from ict_core.grading._prose import AFTER_WAIT, BOLD_AT_END, MARKED_AT_END, WAIT, declarations
 from ict_core.grading.boxes import FONTS, Verdict, last_box
 from ict_core.grading.gold import LETTERS
 
 _DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
+_PRAISED = (  # and nothing after it that says of what: "is the best approximation only for small x"
+    r"\sis\s(?:(?:the\s)?(?:correct|right|best|answer)|the\s(?:correct|right|best)\s[a-z]{1,20})(?=\s{0,9}(?:\Z|\n)"
+    r"|\s(?:answer|choice|option|one|because|since|as|here|and|while|given|by|so)(?![A-Za-z])|\s[(–—-]|[^\sA-Za-z?]"
+    r"|\sfor\s(?:[a-z]{1,9}\s){0,2}reasons?)"
+)
 _CHOSEN = re.compile(
-    r"(?P<denied>(?<![A-Za-z])(?:not|if|whether|unless|never|why)\s(?:[a-z]{1,9}\s)?(?:that\s)?|n['’]t\s{1,3})?(?:"
-    r"(?<![A-Za-z])(?i:option|choice|answer)\s[*$(]{0,4}([A-D])[*$)]{0,4}\sis\s(?:the\s)?(?:correct|right|best|answer)"
-    r"|(?<![A-Za-z])(?i:therefore|thus|hence|so),?\s[*(]{0,3}([A-D])[*)]{0,3}"
-    r"\sis\s(?:the\s)?(?:correct|right|best|answer)(?![?A-Za-z])"
-    r"|\(([A-D])\)[*]{0,2}\sis\s(?:the\s)?(?:correct|right|best)"
+    rf"(?:(?<![A-Za-z])(?i:option|choice|answer)\s[*$(]{{0,4}}([A-D])[*$)]{{0,4}}{_PRAISED}"
+    rf"|(?<![A-Za-z])(?i:therefore|thus|hence|so),?\s[*(]{{0,3}}([A-D])[*)]{{0,3}}{_PRAISED}"
+    rf"|\(([A-D])\)[*]{{0,2}}{_PRAISED}"
     r"|(?<![A-Za-z])[*(]{0,3}([A-D])[*)]{0,3}\sis\sthe\s(?:correct|right|best)\s(?:answer|choice|option)"
     r"|(?<![A-Za-z])(?:I|[Ww]e)(?:\s(?:would|will)|['’]ll)?\s(?:choose|chose|pick|select|go\swith)"
     r"\s(?:(?i:option|answer|choice)\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
+    r"(?![*$)]{0,4}\s(?:[=<>≤≥∈\\]|(?:to|so\sthat|for|as\s(?:the|our|an?))\s(?!(?:[a-z]{1,9}\s){0,2}answer)))"
     r"|(?:[Tt]hat|[Tt]his|which)\sleaves\s(?:us\swith\s)?(?:only\s)?(?i:option\s|answer\s|choice\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r"|(?:remaining|only)\s(?:option|answer|choice)(?:\sleft)?(?:,|\sis)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r"|(?:which\sis|corresponds\sto|matches)\s(?i:option|answer|choice)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r")(?!\s(?:answer\s|option\s|choice\s)?(?:if|only|when))"
 )
+_BEFORE = 80  # characters before a chosen option in which it may be denied or doubted
+_NOT_CHOSEN = re.compile(
+    r"(?:n['’]t|(?<![A-Za-z])(?i:not|cannot|never|unlikely|if|whether|unless|why|(?:may|might)\s(?:be|seem|appear)"
+    r"|(?:one|you|some|many|others|people|students|often)\s(?:[a-z]{1,9}\s){0,2}(?:think|say|believe|assume|claim|argue)))"
+    r"(?: (?!(?:so|but|thus|hence|therefore|then|because|since|as|and|while|hard|difficult|surprising|only) )"
+    r"[A-Za-z'’]{1,20}){0,6} {1,3}[*$]{0,3}\Z"
+)
 _TAKEN_BACK = re.compile(
-    r"(?:\bWait|(?:[,.!…—–]\s|\b(?i:no|but|oh|hmm)\s)wait)"
+    rf"{WAIT}"
     r"(?=(?P<check>[,.!:…—–\s]{1,3}(?i:let\s(?:me|us)|let['’]s)\s(?:just\s)?(?:double|re-?)?[-\s]?(?:check|verify|confirm))"
-    r"|[,.!:…]|\s?[—–]|\s(?:no|but|that|this|I|let|actually|a\s(?:minute|moment|second))\b)"
+    rf"|{AFTER_WAIT})"
     r"|\b(?i:scratch\sthat|on\ssecond\sthoughts?|(?:I|we)(?:['’]ve|\shave)?\smade\san?\s(?:mistake|error))\b"
     r"|(?<=[.!])\s{1,3}No[,:.]\s|(?<![A-Za-z])[A-D][*$)}]{0,4}[.!]\s{1,3}(?:That|This|It)(?:['’]s|\sis|\swas)"
     r"\s(?:wrong|incorrect|not\s(?:right|correct))(?=[.,;!]|\s{0,9}\Z)"
@@ -52,6 +64,7 @@ _WRONG = re.compile(r"\b(?:wrong|incorrect|mistaken?|error|not)\b", re.I)
 _SEVERAL = re.compile(r"[*$)]{0,4}\s{0,3}(?:,|/|or|and|&)\s{0,3}(?:option\s)?[*$(]{0,4}[A-D](?![A-Za-z])")
 _WHOLE = 200  # characters of the longest text that may be one option and nothing else
 _LINE = re.compile(r"[\s*$]{0,6}\(?([A-D])[).]{0,2}[\s*$]{0,6}")
+_ARTICLE = re.compile(r"[\s*$]*a\s+(?!or\b|and\b)[a-z]{2}")
 _SMALL = re.compile(r"[\s*$]*[a-d](?![)A-Za-z]|[\s*$]*\Z)")
 _AT_END = 100  # characters of the longest option at the end of a text, in bold or after "####"
 _DENYING = re.compile(
@@ -73,10 +86,12 @@ _WITH_TEXT = re.compile(
     r"|([A-Z]) ?[—–-](?= ?[A-Za-z]{3}))(?: |(?=[0-9\\-])|(?<=[—–]))(.+)"
 )
 _OF_SEVERAL = re.compile(
-    r"(?:or|and|nor|not|is|are|was|isn't|(?:in)?correct|wrong|false\.?$|vs)(?![A-Za-z])|[,;/&+=<>|]|\\cup"
+    r"(?:or|and|nor|not|is|are|was|isn t|(?:in)?correct|wrong|(?:false|eliminated|ruled out|excluded)\.?$|vs"
+    r"|can(?: ?not|  ?t) be (?:right|correct|true|it|the answer)|can be (?:ruled out|eliminated|excluded)"
+    r"|does(?: not|n t) (?:hold|work|fit|apply|match))(?![A-Za-z])|[,;/&+=<>|]|\\cup"
 )
 _ANOTHER = re.compile(
-    r"\(([A-Z])\)|(?<![A-Za-z])(?:or|and|nor|not) (?:option |choice )?([A-Z])(?![A-Za-z]| ?[=:])|^([A-Z])$"
+    r"\(([A-Z])\)|(?<![A-Za-z])(?:or|and|nor|not) (?:option |choice )?([A-Z])(?![A-Za-z]| ?[=:])|^([A-Z])[.)]*$"
 )
 _OF_OPTIONS = re.compile(r"(?:both|neither|either|all|none|only)(?![A-Za-z])", re.IGNORECASE)
 
@@ -109,13 +124,15 @@ def _letter(answer: str) -> str | None:
 
 def _declared(text: str) -> str | None:
     """The letter of the last declaration about letters: "" if it names several or denies one; None without one."""
+    declared = [(place, said.partition("!")[0]) for place, said in declarations(text, _DECLARED)]
     found = [
         (place, "" if _SMALL.match(said) else _letter(said) or _unsure(said))
-        for place, said in declarations(text, _DECLARED)
+        for place, said in declared
+        if not _ARTICLE.match(said)
     ]
     for chosen in _CHOSEN.finditer(text):
-        letter = next(filter(None, chosen.groups()[1:]))
-        if not chosen["denied"]:
+        letter = next(filter(None, chosen.groups()))
+        if not _NOT_CHOSEN.search(text, max(0, chosen.start() - _BEFORE), chosen.start()):
             found.append((chosen.start(), "" if _SEVERAL.match(text, chosen.end()) else letter))
     return max(((place, letter) for place, letter in found if letter is not None), default=(0, None))[1]
 

@@ -13,10 +13,11 @@ The rule for ``number``, in this order:
 2. Decoration does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``,
    ``1\,234``), ``\text{}`` and the like, a unit of a few words, a percent or degree sign, a full stop at the end. Equal
    decimals are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
-   million`` is 5000000 and ``2 1/2`` is 2.5. With another word that changes the value (``dozen``, ``half``) an answer
-   is ``wrong``.
+   million`` is 5000000 and ``2 1/2`` is 2.5. With another word that changes the value (``dozen``, ``tenths``) an
+   answer is ``wrong``.
 3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify (``ict_core.grading.math``). A
-   last number that is part of something else, as in ``3/4``, ``5:30`` or ``1,23``, is ``wrong``.
+   last number that is part of something else, as in ``3/4``, ``\frac{3}{4}``, ``10^{3}``, ``5:30`` or ``1,23``, is
+   ``wrong``; the power of a unit (``cm^2``) is none.
 
 The rule for ``integer``, in this order:
 
@@ -28,6 +29,7 @@ The rule for ``integer``, in this order:
 """
 
 import re
+from itertools import pairwise
 
 from ict_core.grading._prose import answer_in_prose
 from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match, stripped
@@ -112,16 +114,21 @@ _UNIT_WORD = re.compile(r"[A-Za-z][A-Za-z.'’-]*(?:\^ ?[23]|[²³])?|[€£¥�
 _UNIT_LETTERS = frozenset("mgLlshCF€£¥₹")
 _UNIT_WORDS = 6
 POWERS = {"hundred": 2, "thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_FRACTIONS = {"dozen", "dozens", "half", "quarter", "third", "thirds"}
+_PARTS = "third fourth fifth sixth seventh eighth ninth tenth hundredth thousandth".split()  # noqa: SIM905
+_FRACTIONS = {"dozen", "dozens", "half", "halves", "quarter", *_PARTS, *(f"{part}s" for part in _PARTS)}
 _OPERATIONS = {"and", "or", "to", "pi", "sqrt", "squared", "cubed", "times", "plus", "minus", "over", "mod", "choose"}
+_OPERATIONS |= {"factorial"}
 _NOT_UNITS = _FRACTIONS | _OPERATIONS
 _STEPS = {"add", "calculate", "check", "compute", "convert", "determine", "divide", "find", "multiply", "solve"}
 _STEPS |= {"subtract", "write"}  # with which a heading goes on after its number
 _FORMULA = re.compile(r"(?:\\[A-Za-z]+|[^A-Za-z\\]|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|or|and)+")
-_MIXED = re.compile(r"(?<![0-9.,/:^-])[0-9]{1,9} (?=[0-9]{1,4}/[0-9]{1,4}\Z)")
+_MIXED = re.compile(r"(?<![0-9.,/:^_-])[0-9]{1,9} (?=[0-9]{1,4}/[0-9]{1,4}\Z)")
 _BEGUN = re.compile(r" \(|[:;](?= )|, | out of ")
 _EITHER = re.compile(r"(?<![A-Za-z])([A-Za-z]) ?= ?-?[0-9.,]{1,20} or (?:\1 ?= ?)?\Z")
-_RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?[0-9](?:[.,/:^]{0,2}[0-9])*")
+_RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?[0-9](?:(?:[.,/:^]{0,2}|\^-)[0-9])*")
+_FRACTION = re.compile(r"(-?) ?\\[dt]?frac ?(?:\{([^{}]{1,20})\}|([0-9])) ?(?:\{([^{}]{1,20})\}|([0-9]))")
+_UNIT_POWER = re.compile(r"(?<=[A-Za-z])\}? ?\^ ?(?:\{[23]\}|[23](?![0-9]))")
+_POWER = re.compile(r"\^ ?\{ ?(-?[0-9]{1,9}) ?\}")
 
 
 def _quantity(answer: str) -> tuple[str, list[str]] | None:
@@ -143,7 +150,8 @@ def read_number(answer: str) -> str | None:
         return None
     form, words = quantity
     power = POWERS[words.pop(0)] if words and words[0] in POWERS else 0
-    changed = any(word in _NOT_UNITS or word.removesuffix("s") in POWERS for word in words)
+    parts = [word for word, after in pairwise([*words, ""]) if not after.startswith("grade")]  # but "fifth graders"
+    changed = any(word in _NOT_UNITS or word.removesuffix("s") in POWERS for word in parts)
     return None if changed else shifted(form, power)
 
 
@@ -184,7 +192,8 @@ def _declared(text: str) -> str:
 
 
 def _last_number(text: str) -> str:
-    text = plain_separators(text.replace("\u2212", "-").replace("\\$", "").replace("$", ""))
+    text = plain_separators(text.replace("\\$", "").replace("$", ""))
+    text = _POWER.sub(r"^\1", _UNIT_POWER.sub("", _FRACTION.sub(r" \1\2\3/\4\5", text)))
     run = last_match(_RUN, text)
     if run is None:
         return ""

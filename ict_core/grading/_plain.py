@@ -57,7 +57,8 @@ _ABOUT = re.compile(r"\\(?:approx|simeq)(?![A-Za-z]) *|≈ *")
 _LINES = ((r"\degree", r"^\circ "), (r"\emptyset", r"\varnothing"), ("<=", r"\le "), (">=", r"\ge "), ("!=", r"\neq "))
 _FONT_GROUP = re.compile(rf"\\(?:{FONTS})\s*\{{([^{{}}]*)\}}")
 _CHANGING = re.compile(
-    r"(?<![A-Za-z])(?:half|quarter|thirds?|dozens?|or (?:more|less|fewer)|at (?:most|least))(?![A-Za-z])"
+    r"(?<![A-Za-z])(?:half|halves|quarter|(?:third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|hundredth|thousandth)s?"
+    r"(?! grade)|squared|cubed|factorial|dozens?|or (?:more|less|fewer)|at (?:most|least))(?![A-Za-z])"
 )
 _FACTOR = re.compile(r"(?<!\^)(?<!\^\{)[0-9]")
 _TURNED = re.compile(r"([^=<>A-Za-z\\][^=<>]*|\\[^=<>]*[^=<> ]) *= *([A-Za-z])")

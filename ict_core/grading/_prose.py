@@ -5,7 +5,7 @@ The rule, in this order; a text to which none of it applies has no answer:
 1. The last declaration: "answer is X", "Answer: X", ``{"answer": "X"}``, "**Final Answer**" and X on the next line; or
    a last line "#### X". X ends with its sentence or line, or before "because", "since", "which", ", not" and the like.
    In "not Y but X", X counts. "If the answer is X", "the answer is not X", "either X" and "the answer is X?" declare
-   nothing, nor does what a later "wait" or "that is wrong" takes back.
+   nothing, nor do "my first answer" and what a later "Wait, no" or "that is wrong" takes back. "minus 5" is -5.
 2. Bold text at the end of the text: after "is" or a similar word; or, if it has a digit in it, on a line of its own
    that is no heading ("Step 3") or in a sentence that begins with "so" or "therefore".
 3. The last sentence, if it ends in mathematics between dollar signs, ``\(`` or ``\[``: after "is", "are", "equals" or a
@@ -30,23 +30,26 @@ _SPAN = re.compile(r"\$\$([^$]{1,200})\$\$|\$([^$\n]{1,200})\$|\\\(([^\n]{1,200}
 _STOP = re.compile(
     rf"(?P<span>{_SPAN.pattern})|(?P<end>\n|[.?](?=[*_\s)\"'”]|$))"
     r"|(?P<cause>,?\s(?:because|since|as|so|which|where|when|by|due|given|for|after|from|rather\sthan"
-    r"|instead\sof)(?![A-Za-z])|,\s(?:and\s)?(?:not|i\.e)(?![A-Za-z])|;"
+    r"|instead\sof)(?![A-Za-z])|,\s(?:and\s)?(?:not|i\.e)(?![A-Za-z])|\sand\snot\s(?=[*$(]{0,4}[A-D0-9](?![A-Za-z]))|;"
     r"|\s\((?=(?:not|because|since|as|i\.e|the|which|and)(?![A-Za-z]))|</|\"\s{0,9}[,}])",
     re.DOTALL,
 )
 _ADVERB = re.compile(
-    r"\A(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|probably|equal to|given by)[,:]?\s+){1,3}",
+    r"\A(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|probably|certainly|definitely"
+    r"|(?:most )?likely|equal to|given by)[,:]?\s+){1,3}",
     re.I,
 )
+_NEGATIVE = re.compile(r"\A(?:minus|negative)\s+(?=[0-9.\\$])", re.I)
 DENIED = re.compile(
     r"(?:not|no|never|neither|either|between|about|around|approximately|roughly|at (?:least|most)|unknown"
     r"|(?:more|less|greater|fewer|smaller|larger|bigger) than)(?![A-Za-z])",
     re.IGNORECASE,
 )
+WAIT = r"(?:\bWait|(?:[,.!…—–]\s{1,2}|\b(?i:no|but|oh|hmm)\s)wait)"  # that takes back what stands before it
+AFTER_WAIT = r"[,.!:…]|\s?[—–]|\s(?:no|but|that|this|I|let|actually|a\s(?:minute|moment|second))\b"
 _TAKEN_BACK = re.compile(
-    r"\b(?:wait|scratch that|on second thoughts?"
-    r"|(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not right|not correct)|made an? (?:mistake|error))\b",
-    re.IGNORECASE,
+    rf"{WAIT}(?={AFTER_WAIT})|\b(?i:scratch that|on second thoughts?"
+    r"|(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not right|not correct)|made an? (?:mistake|error))\b"
 )
 DOUBTED = re.compile(
     r"(?<![A-Za-z])(?:not|no|never|neither|nor|cannot|if|unless|suppose|assum\w{1,5}|whether|let|maybe|perhaps|might|may"
@@ -96,7 +99,8 @@ def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
         noun: a regular expression for the noun of a declaration, such as ``answers?``.
     """
     declared = re.compile(
-        r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another)\s{1,3}(?:that\s{1,3})?)?"
+        r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another|worst"
+        r"|first|initial|previous|least(?:\s[a-z]{1,12})?)\s{1,3}(?:that\s{1,3})?)?"
         rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in)\s[^.:\n]{{0,80}}?)?"
         r"(?:[*_\s\"']{0,4}[:=>]|\s{1,3}(?:is|are|was|equals|(?:would|should|must|will|has to) be)(?![A-Za-z'’])"
         r"|[*_#\s]{0,4}(?=\n))[\s*_:>\"]{0,20}(?:not\s[^.\n]{1,60}?\sbut\s(?:rather\s)?)?",
@@ -117,7 +121,7 @@ def _content(rest: str) -> str:
             if stop[0] == "?":
                 return ""
             break
-    content = _ADVERB.sub("", _plain(rest[:end]))
+    content = _NEGATIVE.sub("-", _ADVERB.sub("", _plain(rest[:end])))
     return content if len(content) <= _LONGEST else ""
 
 

@@ -64,6 +64,36 @@ def test_logs_of_inspect_in_both_forms_are_the_answers_that_were_mocked():
     ]
 
 
+def inspect_log(folder: Path, task: str, *scorers: str, values: str | list = "CI", model: str = "m") -> Path:
+    """A log in which each sample has one value by all scorers."""
+    samples = [{"id": i, "scores": {name: {"value": value} for name in scorers}} for i, value in enumerate(values)]
+    header = {"version": 2, "status": "success", "eval": HEADER["eval"] | {"task": task, "model": model}}
+    return broken(folder, f"{model}-{task}.json", json.dumps(header | {"samples": samples}).encode())
+
+
+def test_a_metric_that_one_task_has_is_wanted_only_where_there_are_several(tmp_path):
+    runs = [str(inspect_log(tmp_path, "x", "match", "includes")), str(inspect_log(tmp_path, "y", "g"))]
+    assert read_runs(runs, Wanted(metric="match")).groupby("benchmark")["correct"].sum().to_dict() == {"x": 1, "y": 1}
+    for run, metric in ((runs, "g"), (runs, "mach"), (runs[1:], "match"), (runs[:1], None)):
+        with pytest.raises(UserError, match=r"metric"):
+            read_runs(run, Wanted(metric=metric))
+    other = str(inspect_log(tmp_path, "x", "g", model="n"))
+    with pytest.raises(UserError, match="some logs of x have match and others g"):
+        read_runs([runs[0], other], Wanted(metric="match"))
+    with pytest.raises(UserError, match="no log has a filter strict; allowed: none"):
+        read_runs([str(HARNESS)], Wanted(metric="acc", filter="strict"))
+    assert len(read_runs([str(HARNESS)], Wanted(metric="acc", filter="none"))) == 48
+
+
+def test_a_sample_of_inspect_without_a_score_was_not_graded(tmp_path):
+    run = str(inspect_log(tmp_path, "x", "match", values=["C", float("nan"), "I"]))
+    assert read_runs([run], Wanted())["correct"].tolist()[::2] == [1, 0]
+    assert read_runs([run], Wanted())["correct"].isna().tolist() == [False, True, False]
+    run = str(inspect_log(tmp_path, "z", "match", values=["C", 0.5]))
+    with pytest.raises(UserError, match="0.5; allowed: 0 or 1"):
+        read_runs([run], Wanted())
+
+
 def test_details_of_lighteval_are_its_own_scores():
     (file, *_) = sorted(LIGHTEVAL.rglob("*.parquet"))
     wanted = np.mean([row["acc"] for row in pd.read_parquet(file)["metric"]])

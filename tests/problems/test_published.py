@@ -10,7 +10,16 @@ from published_sets import SETS, gpqa_row, stated, write_rows
 
 from ict_core.config.inputs import READERS
 from ict_core.errors import UserError
-from ict_core.problems.published.load import Item, boxed, check_access, integer, load_problems, load_solutions, number
+from ict_core.problems.published.load import (
+    Item,
+    boxed,
+    check_access,
+    integer,
+    label,
+    load_problems,
+    load_solutions,
+    number,
+)
 from ict_core.problems.published.readers import (
     aime_23,
     aime_24,
@@ -59,6 +68,14 @@ def test_answers_lose_padding_and_separators():
     for written in ("12,34", "five", "", "1 2"):
         with pytest.raises(ValueError, match="no number"):
             number(written)
+
+
+def test_a_column_holds_numbers_or_texts():
+    wanted = {2.5: "2.5", 5.0: "5", -0.1: "-0.1", 7: "7", " 1,234 ": "1234"}
+    assert {value: number(label({"r": value}, "r")) for value in wanted} == wanted
+    for value in (float("nan"), float("inf"), True, None, " ", [2.5]):
+        with pytest.raises(ValueError, match="holds no text"):
+            label({"r": value}, "r")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ row with :func:`text` and :func:`label`, and normalises the gold answer with :fu
 
 import hashlib
 import json
+import math
 import re
 import tempfile
 from collections import Counter
@@ -60,8 +61,10 @@ def text(row: Row, column: str) -> str:
 
 
 def label(row: Row, column: str) -> str:
-    """A column's number or text, as text."""
+    """A column's number or text, as text; a decimal number with up to 15 digits, so that 5.0 is ``"5"``."""
     value = row.get(column)
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value:.15g}"
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else text(row, column)
 
 
