@@ -129,11 +129,6 @@ class Training(Section):
         return self.sequences_per_step // (self.micro_batch_sequences * processes)
 
 
-def rows_of_groups(group_size: int, micro_batch: int) -> int:
-    """The number of rollouts, in whole groups, whose statistics and packed log-probs are computed in one pass."""
-    return group_size * max(1, micro_batch // group_size)
-
-
 Normaliser = Literal["kept", "response", "batch_tokens", "batch_kept"]
 """The divisor of a sequence's sum over its kept tokens: the number of its kept tokens (`kept`) or of its response
 tokens (`response`), or the batch's mean number of response (`batch_tokens`) or kept tokens (`batch_kept`)."""

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+from ict_core.config.inputs import Hardware
 from ict_core.config.study import Study
 from ict_core.process.environment import applicable_lock
+from ict_core.store.declared import values_hash
 from ict_core.store.layout import REPOSITORY
 
 
@@ -26,6 +28,18 @@ def launch(study_file: Path, study: Study, model: str) -> list[str]:
     hardware = study.models[model].hardware
     if hardware is None:
         return ["ict"]
-    file = study_file.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"
-    options = ["--config_file", str(file), "--num_processes", str(hardware.gpus)]
+    options = ["--config_file", str(_launcher(study_file, hardware)), "--num_processes", str(hardware.gpus)]
     return ["accelerate", "launch", *options, "-m", "ict_core"]
+
+
+def launcher_hash(study_file: Path, study: Study, model: str) -> str:
+    """A hash of the values of the file by which accelerate starts a training, as it can change the arithmetic.
+
+    Empty if the model's file states no hardware.
+    """
+    hardware = study.models[model].hardware
+    return "" if hardware is None else values_hash(_launcher(study_file, hardware))
+
+
+def _launcher(study_file: Path, hardware: Hardware) -> Path:
+    return study_file.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"

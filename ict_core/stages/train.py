@@ -1,5 +1,6 @@
 """The training of one cell."""
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ def run(
     if study.trackers and trackers is None:
         raise UserError(f"{cell.study}: trackers: {', '.join(study.trackers)} need a folder; give --trackers FOLDER")
     _load(study.training_of(chosen.model, chosen.variant))
+    from ict_core.jobs.launch import launcher_hash
     from ict_core.store import records
     from ict_core.store.manifests import check_files, read_manifest, remember_source
     from ict_core.training.learning_curve import HeldOut
@@ -99,6 +101,7 @@ def run(
         tracking=Tracking(study.trackers, trackers, study.name, chosen.folder) if study.trackers and trackers else None,
         held_out=held_out,
         keep_rollouts="keep_rollouts" in recorded,
+        launcher=launcher_hash(cell.study, study, chosen.model),
     )
     train_run(training_run, study.grading.dump(), resolved, out, stop_after)
 
@@ -111,6 +114,8 @@ def training_seed(study: "Study", cell: "Cell") -> int:
 
 def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:
     """Copy a training of the same seed at the same rate, with a manifest of its own that says so (`taken_over`).
+
+    Under a launcher every rank calls this function, and the first rank copies.
 
     Raises:
         UserError: the two differ in more than their names and their tuning.
@@ -128,6 +133,8 @@ def take_over(twin: Path, resolved: Mapping[str, Any], out: Path) -> None:
     for key, value, other in compare(json.loads(json.dumps(resolved)), made["config"]).different:
         if key != "method.name" and not key.startswith("tuning."):
             raise UserError(f"--twin {twin}: {key} is {other!r}; allowed: {value!r}, as in the training asked for")
+    if os.environ.get("RANK", "0") != "0":
+        return
     new_entries = {**manifest(resolved), **cost(started, 0), "taken_over": made["config"]["method"]["name"]}
     with appearing(out) as partial:
         shutil.copytree(twin, partial, dirs_exist_ok=True)

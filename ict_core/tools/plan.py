@@ -165,7 +165,8 @@ def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
 def checkpoint_bytes(study: Study, name: str) -> int:
     """Bytes of one checkpoint of a model's training: float32 weights and AdamW's two moments, or those of adapters.
 
-    Any decoder counts as a Qwen2 of the sizes in the model's file. 0 without `hardware`, or without checkpoints.
+    transformers writes the weights of a sharded training twice. Any decoder counts as a Qwen2 of the sizes in the
+    model's file. 0 without `hardware`, or without checkpoints.
     """
     model: Model = study.models[name]
     if model.hardware is None or study.training.checkpoint_every is None:
@@ -176,4 +177,5 @@ def checkpoint_bytes(study: Study, name: str) -> int:
     if (lora := study.training.lora) is not None:
         return 12 * a.layers * lora.rank * sum(map(sum, matrices))
     layer = sum(map(math.prod, matrices)) + 3 * width + 2 * keys  # two norms; biases of queries, keys and values
-    return 12 * (a.layers * layer + (2 - model.tied_embeddings) * a.vocab_size * width + width)
+    per_weight = 16 if model.hardware.accelerate == "fsdp2" else 12
+    return per_weight * (a.layers * layer + (2 - model.tied_embeddings) * a.vocab_size * width + width)

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ict_core.config.methods import rows_of_groups
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.objective import highest_covariance
@@ -104,6 +103,11 @@ class DensePasses:
     def sampled_log_probs(self, batch: Batch) -> Tensor:
         """ln p of the response tokens, (B, T), under the policy that sampled; the statistics' differ by rounding."""
         return self.all_log_probs(self.trainer.model, batch)
+
+
+def rows_of_groups(group_size: int, micro_batch: int) -> int:
+    """The number of rollouts, in whole groups, whose statistics and packed log-probs are computed in one pass."""
+    return group_size * max(1, micro_batch // group_size)
 
 
 def with_prompts(batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:

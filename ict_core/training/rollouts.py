@@ -18,6 +18,7 @@ from trl.trainer.utils import ensure_master_addr_port
 from ict_core.config.inputs import Dtype
 from ict_core.config.methods import Correction
 from ict_core.errors import UserError
+from ict_core.training._sharding import reshard
 from ict_core.training.objective import importance_ratio
 from ict_core.training.ranks import gathered_sums
 
@@ -70,6 +71,7 @@ class SeededGeneration(VLLMGeneration):
             self.llm.collective_rpc("reload_weights", kwargs={"weights_iterator": weights})
             self.llm.reset_prefix_cache()
         else:
+            reshard(self.model)  # TRL reads sharded parameters only
             super().sync_weights()
         self._due = True
 

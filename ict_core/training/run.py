@@ -37,6 +37,7 @@ from ict_core.store.files import appearing, hash_weights, partial_of, write_text
 from ict_core.store.layout import MANIFEST, TrainFiles, checkpoints_folder, trained_model
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.manifests import resolved as settings_as_json
+from ict_core.training import _sharding
 from ict_core.training._kept_rollouts import NUMBER, KeptRollouts
 from ict_core.training.choice import Choice
 from ict_core.training.fast.sampling import sample_lean
@@ -73,6 +74,7 @@ class TrainingRun:
     tracking: Tracking | None = None  # where the run is reported to; None: nowhere
     held_out: HeldOut | None = None  # the problems of the learning curve; None: there is none
     keep_rollouts: bool = False  # whether all rollouts are kept
+    launcher: str = ""  # hash of the values in the launcher's file; empty without one
 
 
 @numerics.products()
@@ -112,6 +114,7 @@ def train_run(
                 "problems_sha256": problems_sha256,
                 **held_out_sha256,
                 "ranks": trainer.accelerator.num_processes,
+                **({"launcher_sha256": run.launcher} if run.launcher else {}),
             }
             checkpoints = Checkpoints(
                 scratch, origin(run.method.selector, resolved, inputs), started, run.training.checkpoints_kept
@@ -162,6 +165,10 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
     TRL's trainer is imported here, with vLLM if that is installed and not left out (`process.startup.loading`).
     """
     if run.training.rollouts is not None:
+        if run.training.rollouts.engine == "vllm-colocate" and "VLLM_BATCH_INVARIANT" in os.environ:
+            # It would replace operations of the trainer too, some by ones without a gradient. An engine of this process
+            # needs none: it gets the same batches in the same order.
+            os.environ["VLLM_BATCH_INVARIANT"] = "0"
         vllm_environment.set_environment()
     from ict_core.training.rollouts import seeded_generation
     from ict_core.training.trainer import SelectiveGRPOTrainer
@@ -292,7 +299,7 @@ def grpo_config(
     that TRL writes. Each of ``processes`` ranks takes an equal part of the rollouts. ``max_prompt_tokens``, the length
     of the longest prompt, is needed where vLLM makes the rollouts.
     """
-    return GRPOConfig(
+    arguments = GRPOConfig(
         output_dir=str(scratch),
         seed=derive_seed(seed, "data order"),
         use_cpu=not torch.cuda.is_available(),
@@ -331,6 +338,9 @@ def grpo_config(
         **_tracked(tracking),
         **_vllm(training.rollouts, max_prompt_tokens + training.max_new_tokens),
     )
+    if _sharding.is_sharded():
+        _sharding.prepare(arguments)
+    return arguments
 
 
 def _tracked(tracking: Tracking | None) -> dict[str, Any]:

@@ -237,7 +237,7 @@ def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twi
     assert training_seed(study, cell) == training_seed(study, twin) and study.base_of(cell) == study.base_of(twin)
 
 
-def test_only_a_twin_is_taken_over(configs, tmp_path):
+def test_only_a_twin_is_taken_over_and_by_the_first_rank_alone(configs, tmp_path, monkeypatch):
     study = edited(configs, MINI, "baselines:", TUNED)
     cell = Cell("mini-s", "ict-10", 2)
     (twin,), wanted = study.twins(cell), study.with_rate(cell, 3e-4).resolve(cell)
@@ -246,6 +246,11 @@ def test_only_a_twin_is_taken_over(configs, tmp_path):
         folder.mkdir()
         (folder / "log.txt").write_text("a training's file")
         write_manifest(folder / "manifest.json", {"config": study.resolve(trained), "files": file_hashes(folder)})
+    before = sorted(path.name for path in tmp_path.iterdir())
+    monkeypatch.setenv("RANK", "1")
+    take_over(tmp_path / "0", wanted, tmp_path / "own")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    monkeypatch.setenv("RANK", "0")
     take_over(tmp_path / "0", wanted, tmp_path / "own")
     assert read_manifest(tmp_path / "own/manifest.json")["taken_over"] == "ict-10@0.0003"
     with pytest.raises(UserError, match="--twin .*: seed is 1; allowed: 2"):

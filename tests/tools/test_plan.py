@@ -162,7 +162,10 @@ def test_kept_rollouts_are_counted_for_every_training_that_is_to_run(mini):
 def test_a_checkpoint_has_float32_weights_and_two_moments_of_what_is_trained(mini):
     paper = load_study(STUDIES / "paper.yaml")
     assert checkpoint_bytes(paper, "qwen2.5-0.5b") == 12 * 494_032_768  # as the checkpoints on the hub have them
-    assert checkpoint_bytes(paper, "qwen2.5-7b") == 12 * 7_615_616_512
+    large = paper.models["qwen2.5-7b"]
+    assert large.hardware.accelerate == "fsdp2" and checkpoint_bytes(paper, "qwen2.5-7b") == 16 * 7_615_616_512
+    whole = {"qwen2.5-7b": large.changed(hardware=large.hardware.changed(accelerate="ddp"))}
+    assert checkpoint_bytes(replace(paper, models=whole), "qwen2.5-7b") == 12 * 7_615_616_512
     adapted = paper.training.changed(lora={"rank": 8, "alpha": 16})
     ends = 2 * (896 + 896) + 2 * (896 + 128) + 3 * (896 + 4864)  # of a layer's seven matrices
     assert checkpoint_bytes(replace(paper, training=adapted), "qwen2.5-0.5b") == 12 * 24 * 8 * ends
@@ -193,7 +196,7 @@ def test_the_first_study_on_a_gpu_is_planned_for_one_night():
 def test_checkpoints_take_the_disk_of_what_runs_at_a_time_and_one_more_each(mini):
     paper = load_study(STUDIES / "paper.yaml")
     jobs = {Kind("train", "qwen2.5-0.5b", 8): 10, Kind("train", "qwen2.5-7b", 32): 1}
-    small, large = 12 * 494_032_768 / 1e9, 12 * 7_615_616_512 / 1e9
+    small, large = 12 * 494_032_768 / 1e9, 16 * 7_615_616_512 / 1e9  # the large one is sharded
     page = plan_page(paper, jobs, {}, REFERENCE, 48)  # the large one, and two of the small ones beside it
     assert f"at most about {3 * large + 2 * 3 * small:,.0f} GB" in page
     assert f"{24 * (large + 10 * small):,.0f} GB of them" in page  # 234 steps, one every 10 and one at the end

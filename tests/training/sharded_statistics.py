@@ -1,16 +1,18 @@
 """Token statistics and gradients of a model before and after FSDP2 shards it: ``torchrun ... CHECKPOINT RECIPE OUT``.
 
-accelerate shards on GPUs only, so the model is sharded here as accelerate does it: each layer, then the whole.
+accelerate shards on GPUs only, so its function that shards a model is called here without its trainer.
 """
 
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+from accelerate.utils import FullyShardedDataParallelPlugin
+from accelerate.utils.fsdp_utils import fsdp2_prepare_model
 from short_runs import MODEL, Rule, leave_vllm_out
-from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from ict_core.config.methods import Training
@@ -37,9 +39,7 @@ def main() -> None:
         "completion_mask": mask.long(),
     }
     whole, gradients = trainer._passes.statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
-    for layer in trainer.model.model.layers:
-        fully_shard(layer)
-    fully_shard(trainer.model)
+    shard(trainer.model, {})
     in_parts = all(isinstance(weight, DTensor) for weight in trainer.model.parameters())
     sharded, gathered = trainer._passes.statistics(batch, tuple(GROUP_SCORES)), gradients_of(trainer, batch, mask)
     if trainer.accelerator.is_main_process:
@@ -52,6 +52,17 @@ def main() -> None:
             "sharded": in_parts,
         }
         (out / "facts.json").write_text(json.dumps(facts))
+
+
+def shard(model: torch.nn.Module, keywords: dict[str, Any], precision: str = "no") -> None:
+    """Shard a model as accelerate does with configs/accelerate/fsdp2.yaml and these keywords of its plugin."""
+    launched = {"fsdp_version": 2, "auto_wrap_policy": "TRANSFORMER_BASED_WRAP", "reshard_after_forward": True}
+    plugin = FullyShardedDataParallelPlugin(**launched, **keywords)
+    if precision != "no":
+        plugin.set_mixed_precision(precision)
+    state, device = SimpleNamespace(fsdp_plugin=plugin), torch.device("cpu")
+    accelerator = SimpleNamespace(state=state, mixed_precision=precision, is_main_process=True, device=device)
+    fsdp2_prepare_model(accelerator, model)
 
 
 def gradients_of(trainer: Any, batch: dict[str, Any], mask: torch.Tensor) -> list[torch.Tensor]:

@@ -13,6 +13,7 @@ from transformers import AutoTokenizer
 from trl.trainer.utils import split_tensor_dict
 
 from ict_core.models.read import read_model
+from ict_core.training._passes import rows_of_groups
 from ict_core.training.choice import Choice
 from ict_core.training.fast import packing, passes
 from ict_core.training.objective import reward_advantages
@@ -28,6 +29,11 @@ RULES = {
     "random": top(Fraction(1, 10), "random"),
     "nothing": top(Fraction(0)),
 }
+
+
+@pytest.mark.parametrize(("micro_batch", "rows"), [(1, 4), (4, 4), (7, 4), (8, 8), (13, 12)])
+def test_a_pass_has_whole_groups_and_at_least_one(micro_batch, rows):
+    assert rows_of_groups(4, micro_batch) == rows
 
 
 def rollouts(kl: bool, vocabulary: int = 300, examples: int = 0) -> dict[str, torch.Tensor]:

@@ -99,3 +99,19 @@ def test_prompts_beyond_the_limit_are_left_out_and_counted(tiny_checkpoint, tmp_
 def test_fewer_prompts_than_a_step_has_are_refused(tiny_checkpoint, tmp_path):
     with pytest.raises(UserError, match="40 training problems .* at least 48"):
         trained(tiny_checkpoint, tmp_path / "none", prompts_per_step=48, max_prompt_tokens=100)
+
+
+@pytest.mark.parametrize("launcher", ["", "a hash"])
+def test_a_training_resumes_only_as_its_launcher_says(monkeypatch, tiny_checkpoint, tmp_path, launcher):
+    def stop(selector, resolved, inputs):
+        found.append(inputs)
+        raise KeyboardInterrupt
+
+    found = []
+    monkeypatch.setattr("ict_core.training.run.origin", stop)
+    training, method = Training.model_validate_json(json.dumps(RECIPE)), Grpo(selector="grpo", normaliser="response")
+    problems = training_problems(0, 40, set())
+    with pytest.raises(KeyboardInterrupt):
+        run = TrainingRun(tiny_checkpoint, problems, MODEL, training, method, 0, launcher=launcher)
+        train_run(run, {}, RESOLVED, tmp_path / "out")
+    assert found[0].get("launcher_sha256", "") == launcher

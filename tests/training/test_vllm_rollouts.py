@@ -14,7 +14,7 @@ from trl.trainer import grpo_trainer
 
 from ict_core.errors import UserError
 from ict_core.training.rollouts import SeededGeneration, seeded_generation, take_a_port, weight_difference
-from ict_core.training.run import grpo_config
+from ict_core.training.run import build_trainer, grpo_config
 
 ROLLOUTS = {
     "engine": "vllm-colocate",
@@ -22,6 +22,11 @@ ROLLOUTS = {
     "sleep": False,
     "correction": {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0},
     "probe_bound": 0.001,
+}
+BESIDE = ROLLOUTS | {"memory_share": 0.4, "sleep": True}
+SERVER = {key: ROLLOUTS[key] for key in ("correction", "probe_bound")} | {
+    "engine": "vllm-server",
+    "server": "http://a:1",
 }
 
 
@@ -101,11 +106,11 @@ def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own(monkeypatch):
         generate=generate,
         get_sequence_logprobs=lambda prompts, *_: {"actual_logprobs": [[[-0.5]] * (len(p) - 1) for p in prompts]},
     )
-    accelerator = SimpleNamespace(is_main_process=True, device=torch.device("cuda"))
+    accelerator, model = SimpleNamespace(is_main_process=True, device=torch.device("cuda")), torch.nn.Linear(1, 1)
     monkeypatch.setattr(VLLMGeneration, "_init_vllm", lambda self: setattr(self, "vllm_client", client))
     monkeypatch.setattr(VLLMGeneration, "sync_weights", lambda self: asked.append("weights"))
     monkeypatch.setattr("trl.generation.vllm_generation.DistributedBackend", lambda _: None)
-    generation = SeededGeneration("float32", model=None, accelerator=accelerator, processing_class=None, mode="server")
+    generation = SeededGeneration("float32", model=model, accelerator=accelerator, processing_class=None, mode="server")
     generation.probe, generation.seed_of = [[1, 2, 3]], lambda number: 100 + number
     generation.sync_weights()
     served = generation.vllm_client
@@ -127,15 +132,30 @@ def test_trl_s_own_class_is_back_even_where_no_trainer_can_be_built():
 
 
 def test_trl_is_told_of_vllm_what_the_recipe_says(tmp_path):
-    correction = {"mode": "token_mask", "clip_min": 0.5, "clip_max": 2.0}
-    shared = {"correction": correction, "probe_bound": 0.1}
-    beside = {"engine": "vllm-colocate", "memory_share": 0.4, "sleep": True, **shared}
-    server = {"engine": "vllm-server", "server": "http://a:1", **shared}
-    args = [grpo_config(recipe(rollouts=r), 0, tmp_path, max_prompt_tokens=1524) for r in (beside, server)]
+    args = [grpo_config(recipe(rollouts=r), 0, tmp_path, max_prompt_tokens=1524) for r in (BESIDE, SERVER)]
     assert [a.vllm_mode for a in args] == ["colocate", "server"] and args[1].vllm_server_base_url == "http://a:1"
     assert (args[0].vllm_max_model_length, args[0].vllm_gpu_memory_utilization) == (1536, 0.4)
     told = [getattr(args[0], f"vllm_importance_sampling_{name}") for name in ("mode", "clip_min", "clip_max")]
     assert told == ["token_mask", 0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "before", "after"), [(BESIDE, "1", "0"), (BESIDE, None, None), (SERVER, "1", "1")]
+)
+def test_a_vllm_in_the_training_s_own_process_replaces_no_operation_of_the_trainer(
+    monkeypatch, rollouts, before, after
+):
+    def stop():
+        raise KeyboardInterrupt
+
+    if before is None:
+        monkeypatch.delenv("VLLM_BATCH_INVARIANT", raising=False)
+    else:
+        monkeypatch.setenv("VLLM_BATCH_INVARIANT", before)
+    monkeypatch.setattr("ict_core.process.vllm_environment.set_environment", stop)
+    with pytest.raises(KeyboardInterrupt):
+        build_trainer(SimpleNamespace(training=recipe(rollouts=rollouts)), None, None)
+    assert os.environ.get("VLLM_BATCH_INVARIANT") == after
 
 
 @pytest.mark.parametrize("given", [{}, {"MASTER_PORT": "4321"}, {"WORLD_SIZE": "2"}])

@@ -239,6 +239,15 @@ def held_out(wildcards):
     return [FILES.eval_problems] if asked else []
 
 
+def train_settings(wildcards):
+    """The configuration of a training and, where accelerate starts it, a hash of the values in accelerate's file."""
+    try:
+        launcher = job.launcher_hash(STUDY_FILE, STUDY, wildcards.model)
+    except OSError as error:
+        raise WorkflowError(f"{error.filename}: {error.strerror}") from None
+    return settings("train", cell_of(wildcards)) + launcher
+
+
 def input_options(wildcards, input):
     """The command-line options that pass a training its optional inputs."""
     given = {

@@ -46,7 +46,7 @@ rule train:
         study=STUDY_FILE,
         inputs=input_options,
         trackers=lambda w: str(FILES.trackers(cell_of(w).folder)),
-        config=lambda w: settings("train", cell_of(w)),
+        config=train_settings,
         code=lambda w: fingerprint("stages.train", selector(w.variant)),
     shell:
         "ict lease --gpus {resources.gpu:q} --"

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributed.fsdp import FSDPModule
 from torch.nn.functional import embedding
 from transformers import AttentionInterface, AttentionMaskInterface, AutoModelForCausalLM
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -244,7 +245,12 @@ def _head(states: Tensor, outputs: tuple[str, ...]) -> Any:
 
 
 def _tied(model: Any) -> bool:
-    """Whether the head shares a trained weight with embeddings that are plain look-ups of its rows."""
+    """Whether the head shares a trained weight with embeddings that are plain look-ups of its rows.
+
+    Not if the model is sharded: only a call of the embeddings gathers their weight.
+    """
+    if isinstance(model, FSDPModule):
+        return False
     embeddings = model.get_input_embeddings()
     plain = type(embeddings).forward is torch.nn.Embedding.forward
     return plain and embeddings.weight is model.get_output_embeddings().weight and embeddings.weight.requires_grad
