@@ -18,9 +18,9 @@ from trl.trainer.utils import ensure_master_addr_port
 from ict_core.config.inputs import Dtype
 from ict_core.config.methods import Correction
 from ict_core.errors import UserError
-from ict_core.training._sharding import reshard
 from ict_core.training.objective import importance_ratio
 from ict_core.training.ranks import gathered_sums
+from ict_core.training.sharding import reshard
 
 _REQUESTS_IN_FLIGHT = 64
 

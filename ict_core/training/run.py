@@ -37,7 +37,7 @@ from ict_core.store.files import appearing, hash_weights, partial_of, write_text
 from ict_core.store.layout import MANIFEST, TrainFiles, checkpoints_folder, trained_model
 from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.manifests import resolved as settings_as_json
-from ict_core.training import _sharding
+from ict_core.training import sharding
 from ict_core.training._kept_rollouts import NUMBER, KeptRollouts
 from ict_core.training.choice import Choice
 from ict_core.training.fast.sampling import sample_lean
@@ -338,8 +338,8 @@ def grpo_config(
         **_tracked(tracking),
         **_vllm(training.rollouts, max_prompt_tokens + training.max_new_tokens),
     )
-    if _sharding.is_sharded():
-        _sharding.prepare(arguments)
+    if sharding.is_sharded():
+        sharding.prepare(arguments)
     return arguments
 
 

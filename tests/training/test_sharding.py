@@ -10,7 +10,7 @@ from torch.distributed.tensor import DTensor
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from trl.generation.vllm_generation import VLLMGeneration
 
-from ict_core.training import _sharding
+from ict_core.training import sharding
 from ict_core.training.fast import packed_forward
 from ict_core.training.fast.packed_forward import teach
 from ict_core.training.fast.packing import pack
@@ -84,7 +84,7 @@ def test_packed_passes_have_the_results_and_gradients_of_a_model_that_is_not_sha
 
 
 def test_bfloat16_passes_of_a_sharded_model_return_float32_and_add_gradients_up_in_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(_sharding, "is_sharded", lambda: True)
+    monkeypatch.setattr(sharding, "is_sharded", lambda: True)
     monkeypatch.setattr(packed_forward, "fits", lambda _: False)  # as on a GPU
     monkeypatch.setenv("LOCAL_RANK", "3")
     arguments = grpo_config(recipe(precision="bfloat16"), 0, tmp_path)
@@ -114,7 +114,7 @@ def test_only_a_launcher_s_shards_on_gpus_change_trl_s_arguments(monkeypatch, tm
             with monkeypatch.context() as patch:
                 patch.setattr(torch.cuda, "is_available", lambda gpu=gpu: gpu)
                 patch.setenv("ACCELERATE_USE_FSDP", launched)
-                found.append(_sharding.is_sharded())
+                found.append(sharding.is_sharded())
     assert found == [False, False, False, True]
-    monkeypatch.setattr(_sharding, "is_sharded", lambda: True)
+    monkeypatch.setattr(sharding, "is_sharded", lambda: True)
     assert grpo_config(recipe(precision="float32"), 0, tmp_path).fsdp_plugin_args is None
