@@ -96,8 +96,7 @@ class Training(Section):
         yield from unnamed("learning_rate", self.learning_rate)
         if self.lr_warmup_steps >= self.steps:
             yield refused("lr_warmup_steps", self.lr_warmup_steps, f"less than steps = {self.steps}")
-        # a checkpoint does not hold a rollout batch, and a sample is of a fresh one
-        for key in ("steps", "checkpoint_every", "token_sample_every"):
+        for key in ("steps", "checkpoint_every"):  # a checkpoint does not hold a rollout batch
             if (getattr(self, key) or 0) % self.updates:
                 yield refused(key, getattr(self, key), f"a multiple of updates_per_rollout = {self.updates}")
 

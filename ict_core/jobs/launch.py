@@ -5,7 +5,7 @@ from pathlib import Path
 from ict_core.config.inputs import Hardware
 from ict_core.config.study import Study
 from ict_core.process.environment import applicable_lock
-from ict_core.store.declared import values_hash
+from ict_core.store.files import hash_file
 from ict_core.store.layout import REPOSITORY
 
 
@@ -33,12 +33,12 @@ def launch(study_file: Path, study: Study, model: str) -> list[str]:
 
 
 def launcher_hash(study_file: Path, study: Study, model: str) -> str:
-    """A hash of the values of the file by which accelerate starts a training, as it can change the arithmetic.
+    """The SHA-256 of the file by which accelerate starts a training, as it can change the arithmetic.
 
     Empty if the model's file states no hardware.
     """
     hardware = study.models[model].hardware
-    return "" if hardware is None else values_hash(_launcher(study_file, hardware))
+    return "" if hardware is None else hash_file(_launcher(study_file, hardware))
 
 
 def _launcher(study_file: Path, hardware: Hardware) -> Path:

@@ -150,7 +150,6 @@ def generated(package, *generators) -> tuple[str, None, str]:
 TWO_UPDATES = (TRAINING, "\nsteps: 40 ", "\nupdates_per_rollout: 2\nsteps: 40 ")
 SEVERAL = {  # a study, changes that do not go together, the place that is named, and what else the line has
     "a warm-up within a rollout batch": (MINI, [TWO_UPDATES], f"{ICT}: warmup_steps", "5", "2 updates"),
-    "a sample of old rollouts": (MINI, [TWO_UPDATES, (TRAINING, "sample_every: 10", "sample_every: 5")], f"{TRAINING}: token_sample_every", "5"),
     "a shortened training within one": (MINI, [TWO_UPDATES, (MINI, "warmup_steps: 5", "warmup_steps: 4"), (MINI, "baselines:", f"{TUNED.replace('}', ', steps: 21}')}baselines:")], f"{MINI}: tuning.steps", "21"),
     "a batch of a part of a micro-batch": (MINI, [(ICT20, "percent: 20", "batch: {prompts_per_step: 3, steps: 48, warmup_steps: 5}")], f"{MINI}: grid", "mini-s with ict-20: micro_batch_sequences", "24"),
     "a variant's batch and a model's GPUs": (PAPER, [(ICT, "percent: 10", "percent: 10\nbatch: {prompts_per_step: 6, steps: 40, warmup_steps: 5}")], f"{PAPER}: grid", "gpus * micro_batch_sequences = 32", "48", "hub-m with ict-10"),

@@ -240,7 +240,7 @@ def held_out(wildcards):
 
 
 def train_settings(wildcards):
-    """The configuration of a training and, where accelerate starts it, a hash of the values in accelerate's file."""
+    """The configuration of a training and, where accelerate starts it, a hash of accelerate's file."""
     try:
         launcher = job.launcher_hash(STUDY_FILE, STUDY, wildcards.model)
     except OSError as error:
