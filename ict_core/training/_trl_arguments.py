@@ -4,8 +4,8 @@ TRL's own loss does not run in that trainer. The bonus's arguments, and the stat
 meaning that they have in TRL.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import torch
 from pydantic import ValidationError
@@ -15,6 +15,8 @@ from trl import GRPOConfig
 from ict_core.config.methods import Clip, Correction
 from ict_core.errors import UserError
 from ict_core.training.ranks import gathered_sums
+
+S = TypeVar("S", Clip, Correction)
 
 
 def check_arguments(args: GRPOConfig, keeps_every_token: bool, balances_experts: bool) -> bool:
@@ -54,24 +56,25 @@ def correction_of(args: GRPOConfig) -> Correction | None:
     """The correction for the mismatch between vLLM's and the trainer's probabilities; None where there is none."""
     if not (args.use_vllm and args.vllm_importance_sampling_correction):
         return None
-    names = ("mode", "clip_min", "clip_max")
-    values = {name: getattr(args, f"vllm_importance_sampling_{name}") for name in names}
-    try:
-        return Correction.model_validate({name: value for name, value in values.items() if value is not None})
-    except ValidationError as error:
-        ((key,), text) = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        raise UserError(f"GRPOConfig: vllm_importance_sampling_{key}: {values[str(key)]} ({text})") from None
+    return _section(
+        Correction, args, {key: f"vllm_importance_sampling_{key}" for key in ("mode", "clip_min", "clip_max")}
+    )
 
 
 def clip_of(args: GRPOConfig) -> Clip:
     """The recipe's clipped ratio."""
-    high = args.epsilon if args.epsilon_high is None else args.epsilon_high
+    high = "epsilon" if args.epsilon_high is None else "epsilon_high"
+    return _section(Clip, args, {"low": "epsilon", "high": high}, kind="clip")
+
+
+def _section(schema: type[S], args: GRPOConfig, names: Mapping[str, str], **stated: str) -> S:
+    """A section of a recipe from the arguments that `names` gives for its keys; a UserError names a wrong argument."""
+    values = {key: getattr(args, name) for key, name in names.items()}
     try:
-        return Clip(kind="clip", low=args.epsilon, high=high)
+        return schema.model_validate(stated | {key: value for key, value in values.items() if value is not None})
     except ValidationError as error:
         ((key,), text) = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        name = "epsilon_high" if key == "high" and args.epsilon_high is not None else "epsilon"
-        raise UserError(f"GRPOConfig: {name}: {getattr(args, name)} ({text})") from None
+        raise UserError(f"GRPOConfig: {names[str(key)]}: {values[str(key)]} ({text})") from None
 
 
 def bonus_coefficient(trainer: Any) -> float:

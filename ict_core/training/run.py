@@ -74,7 +74,7 @@ class TrainingRun:
     tracking: Tracking | None = None  # where the run is reported to; None: nowhere
     held_out: HeldOut | None = None  # the problems of the learning curve; None: there is none
     keep_rollouts: bool = False  # whether all rollouts are kept
-    launcher: str = ""  # hash of the values in the launcher's file; empty without one
+    launcher: str = ""  # hash of the launcher's file; empty without one
 
 
 @numerics.products()

@@ -39,7 +39,7 @@ def given(tmp_path):
     return settings
 
 
-def test_an_edit_of_the_launcher_s_values_changes_what_the_trainings_that_it_starts_are_given(given, tmp_path):
+def test_an_edit_of_the_launcher_s_file_changes_what_the_trainings_that_it_starts_are_given(given, tmp_path):
     cells = [("paper", "qwen2.5-7b"), ("paper", "qwen2.5-0.5b"), ("smoke", "mini-xs")]
     before = [given(*cell) for cell in cells]
     assert before[2] == "train mini-xs/grpo/seed-0"  # as without a launcher's file

@@ -280,7 +280,7 @@ def tried_for(arm):
         choice = read_manifest(FILES.chosen_rate(*arm))
     except UserError:
         return []
-    known = {*STUDY.tuning_cells(), *STUDY.later_cells()}
+    known = trials(*arm, [*STUDY.tuning.first(), *STUDY.tuning.later()])
     return [cell for cell in trials(*arm, tried_in(choice)) if cell in known]
 
 
