@@ -132,9 +132,9 @@ def _ids(value: Any) -> Iterator[int]:
 
 
 def _study_of(folder: Path) -> dict[str, Any] | None:
-    """The model's configuration in the study that made this checkpoint; None if none did, or if it states no prompt.
+    """The model's configuration in the study that made this checkpoint; None if none did, or if it tells no prompt.
 
-    A fetched base model's does not, as its weights do not depend on the prompt.
+    A fetched base model's does not, as its weights do not depend on the prompt. A pretrained model has none.
     """
     for place in (folder, folder.parent):  # a base model's manifest is in it, a training's beside it
         if (place / MANIFEST).exists():
@@ -143,7 +143,8 @@ def _study_of(folder: Path) -> dict[str, Any] | None:
             except UserError:  # another tool's file
                 continue
             model = config.get("model") if isinstance(config, dict) else None
-            return model if isinstance(model, dict) and "prompt" in model else None
+            told = isinstance(model, dict) and ("prompt" in model or model.get("kind") == "pretrained-from-scratch")
+            return model if told else None
     return None
 
 

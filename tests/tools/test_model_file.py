@@ -61,6 +61,18 @@ def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repositor
     assert any("only with a system prompt" in remark for remark in remarks)
 
 
+@pytest.mark.parametrize("stage", ["base", "train"])
+def test_a_checkpoint_of_a_model_that_a_study_pretrained_has_no_prompt(repository, stage):
+    study = load_study(STUDIES / "smoke.yaml")
+    cell = study.cells()[0]
+    config = study.resolve(cell) if stage == "train" else study.stage_config(stage, study.base_of(cell))
+    folder = repository / "results/checkpoint"
+    shutil.copytree(repository / "checkpoints/tiny", folder)
+    (folder / "chat_template.jinja").write_text("<user>{{ messages[0]['content'] }}</>")
+    write_manifest(folder / "manifest.json", {"config": config})
+    assert load_model(model_file(str(folder), "made", repository)[0]).prompt is None
+
+
 @pytest.mark.parametrize("stage", ["base", "supervised_start", "train"])
 def test_a_checkpoint_of_a_study_has_the_study_s_prompt_if_its_manifest_states_one(repository, stage):
     """A training's states it, and that of a base model as it was fetched does not."""

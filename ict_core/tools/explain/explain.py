@@ -51,7 +51,9 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     row = {str(key): str(value) for key, value in chosen_row(table, origin, rows, selection).items()}
     lines = [f"The {'claim' if is_claim else 'row'} of {table}"]
     lines += [f"  {key}: {value or '—'}" for key, value in row.items()]
-    results = Path(os.path.abspath(table.parent / ("." if is_claim else "..")))  # noqa: PTH100 - links keep their names
+    absolute = Path(os.path.abspath(table.parent / ("." if is_claim else "..")))  # noqa: PTH100 - links keep their names
+    here = Path(shown(absolute))
+    results = here if len(here.parts) > 2 else absolute  # the names of two folders above it are asked for
     if results.parent.name == "rebuilt":  # by `make figures`, from the stored run's measurements
         results = results.parent.with_name("reference") / results.name
     if problem is not None and not problem.partition("/")[2]:
@@ -88,9 +90,9 @@ def _made(results: Path, origin: Origin) -> Iterator[str]:
     yield "What made it"
     yield f"  {origin.words}"
     yield f"  ict_core/{origin.module}; {origin.doc}"
-    yield f"  from {shown(results / origin.file)}"
+    yield f"  from {results / origin.file}"
     if origin.statistics:
-        yield f"  by {shown(StudyFiles(results).statistics(origin.statistics))}"
+        yield f"  by {StudyFiles(results).statistics(origin.statistics)}"
 
 
 def _entering(runs: Sequence[Entering], numbers: Sequence[Checked]) -> Iterator[str]:
