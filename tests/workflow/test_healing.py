@@ -56,6 +56,19 @@ def test_a_deleted_base_model_and_training_are_told_and_made_anew(uninterrupted,
     }
 
 
+@pytest.mark.slow
+def test_a_run_sets_damage_aside_and_a_command_that_only_looks_does_not(fresh):
+    spoilt = fresh.folder / RESULTS / "scores.parquet"
+    spoilt.parent.mkdir(parents=True)
+    spoilt.write_bytes(b"PAR1")
+    looks = ("--summary", "--list-changes=code", "--dag", "--dry-run")
+    for said in fresh.snakemakes([["--cores", "2", look, *SMOKE] for look in looks]):
+        assert f"damaged: {RESULTS}/scores.parquet: not a readable Parquet file" in said
+    assert [p.name for p in spoilt.parent.iterdir()] == ["scores.parquet"]
+    assert f"kept as {RESULTS}/scores.parquet.damaged" in fresh.made(f"{RESULTS}/study.json", *SMOKE)
+    assert not spoilt.exists()
+
+
 @pytest.mark.long
 def test_one_plain_run_makes_a_spoilt_study_whole(uninterrupted, tmp_path):
     copy = Copy(tmp_path, uninterrupted)

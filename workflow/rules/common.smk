@@ -56,6 +56,7 @@ from ict_core.tables.registry import INPUTS as TABLE_INPUTS
 from ict_core.tables.registry import TABLES
 from snakemake.exceptions import WorkflowError
 from snakemake.logging import logger
+from snakemake_interface_logger_plugins.common import LogEvent
 
 # From this file's place, as the Snakefile that was called may use the workflow as a module.
 ROOT = Path(str(workflow.current_basedir)).parents[1]
@@ -79,6 +80,24 @@ def say_few(record):
 
 
 logger.addFilter(say_few)
+
+
+def in_words(error):
+    """A WorkflowError for an error of the operating system."""
+    known = explain(error, "snakemake", study_folder(STUDY.name)) or error
+    return WorkflowError(str(known))
+
+
+def set_damaged_aside(record):
+    """Set damaged outputs aside when a run starts, before it plans: other commands, and a dry run, only look."""
+    starts = getattr(record, "event", None) is LogEvent.WORKFLOW_STARTED
+    while starts and DAMAGED and not workflow.output_settings.dryrun:
+        output, _ = DAMAGED.popitem()
+        try:
+            logger.warning(f"{output}: kept as {set_aside(output)}")
+        except OSError as error:
+            raise in_words(error) from None
+    return True
 
 
 def given_study():
