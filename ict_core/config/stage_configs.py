@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ict_core.config.study import Study
 
 # keys of a model's file that do not determine its weights, and keys that do not determine its training
-_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "prompt", "supervised_start"}
+_NOT_OF_THE_WEIGHTS = {"allow_unpinned", "dtype", "hardware", "licence", "path", "prompt", "supervised_start"}
 _OF_THE_SCHEDULER = {"memory_gib", "train_hours", "generate_hours"}
 _REMARKS: dict[str, Any] = {"allow_unpinned": True, "licence": True, "prompt": {"source"}}
 NOT_OF_THE_TRAINING = _REMARKS | {"path": True, "hardware": _OF_THE_SCHEDULER}
