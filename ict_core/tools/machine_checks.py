@@ -22,6 +22,8 @@ OK, WARNING, FAULT = "ok", "warning", "fault"
 _SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
 _LEAST_GIB = 8  # memory that a machine should have for models that state none
+_KEPT = 0.1
+"""The most that kernel and firmware keep of a machine's memory: some 2 % of 64 GiB (page tables), up to 8 % of 8."""
 _GROUPS = Path("/proc/self/cgroup")  # this process's control groups: NUMBER:CONTROLLERS:GROUP, a line each
 _MEMORY = {"": "/sys/fs/cgroup{}/memory.max", "memory": "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"}
 """A group's limit, by the controllers in its line; version 2 names none."""
@@ -158,11 +160,12 @@ def _limits(files: Mapping[str, str]) -> Iterator[list[int]]:
 def memory(study: Study, root: Path) -> str | Finding:
     """The machine, or the control group of this process, has the memory that the largest job asks for."""
     gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    gib = min([gib, *(limit / 2**30 for (limit,) in _limits(_MEMORY))])
+    limits = [limit / 2**30 for (limit,) in _limits(_MEMORY)]
+    nominal, gib = min([gib / (1 - _KEPT), *limits]), min([gib, *limits])
     stated = [model.hardware.memory_gib for model in study.models.values() if model.hardware]
-    if stated and gib < max(stated):
+    if stated and nominal < max(stated):
         raise UserError(f"{gib:.0f} GiB, and a job asks for {max(stated)} (memory_gib); use a larger machine")
-    if gib < _LEAST_GIB * 0.9:  # the kernel keeps some for itself
+    if nominal < _LEAST_GIB:
         return Finding(WARNING, f"{gib:.1f} GiB; with less than {_LEAST_GIB} run one job at a time: --cores 1")
     return f"{gib:.0f} GiB"
 

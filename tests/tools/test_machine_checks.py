@@ -135,6 +135,11 @@ def test_memory_and_cores(paper, smoke, monkeypatch):
     has(7.5)
     assert finding_of("memory", smoke) == (OK, "8 GiB")
     assert finding_of("memory", paper).level == FAULT
+    asked = max(model.hardware.memory_gib for model in paper.models.values())
+    has(0.97 * asked)  # the kernel keeps a part of what a machine has
+    assert finding_of("memory", paper).level == OK
+    has(0.85 * asked)
+    assert finding_of("memory", paper).level == FAULT
     has(3.9)
     assert finding_of("memory", smoke).level == WARNING
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
