@@ -163,8 +163,7 @@ class GeneratorSet(PinnedSet):
 
 def _kind(stated: object) -> str:
     """The kind of a training set; a set without `kind` is published, as in files written before that key existed."""
-    kind = stated.get("kind") if isinstance(stated, dict) else getattr(stated, "kind", None)
-    return "generator" if kind == "generator" else "published"
+    return str(stated.get("kind", "published") if isinstance(stated, dict) else getattr(stated, "kind", "published"))
 
 
 class PublishedTraining(PublishedSet):

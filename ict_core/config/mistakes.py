@@ -93,10 +93,10 @@ def faults_of(error: ValidationError, schema: Any) -> Iterator[Fault]:
         if kind == "faults":
             yield from (Fault(key_path([*place, key]), text) for key, text in context["faults"])
         elif kind.startswith("union_tag"):
-            field_name = context["discriminator"].strip("'")
+            field_name = context["discriminator"].strip("'_()")  # of a key, or of a function with its name
             tags = ", ".join(get_args(section.model_fields[field_name].annotation)[0] for section in sections)
             key = key_path([*place, field_name])
-            yield refused(key, context["tag"], tags) if "tag" in context else Fault(key, f"missing; allowed: {tags}")
+            yield refused(key, value[field_name], tags) if "tag" in context else Fault(key, f"missing; allowed: {tags}")
         elif kind == "extra_forbidden":
             text = f"unknown key (its value: {show_value(value)}); {one_of(sections[0].model_fields)}"
             yield Fault(key_path(place), text)

@@ -169,6 +169,13 @@ SEVERAL |= {
 }
 
 
+def test_a_mistyped_kind_is_one_line(configs, edit):
+    edit(*generated("reasoning-gym", "{dataset: arithmetic.lcm}"))
+    edit(TRAIN_SET, "kind: generator", "kind: generatr")
+    (line,) = message_of(configs, PAPER).splitlines()
+    assert line == f"configs/{TRAIN_SET}: kind: 'generatr' is not allowed; allowed: published, generator"
+
+
 def message_of(configs, study=MINI) -> str:
     with pytest.raises(UserError) as caught:
         load_study(configs / study)
