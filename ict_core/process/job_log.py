@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+JOB = "ICT_JOB"
+"""Environment variable that the workflow sets for its jobs."""
+
 _GLANCE = 0.2  # seconds: longer than a check of a lock takes
 _SECONDS = 10.0  # between two lines of progress
 _LINE = re.compile(
@@ -17,7 +20,7 @@ _LINE = re.compile(
 
 
 def hold_log() -> bool:
-    """If this process prints into a log, lock the job until this process and all that it starts have ended.
+    """If this is a job of the workflow that prints into a log, lock it until this process and all it starts have ended.
 
     Waits while another process runs the job: one that outlived a killed Snakemake, or a second Snakemake's. So a later
     process of a job replaces what an earlier one writes, never the other way round. The kernel frees the lock, however
@@ -74,7 +77,9 @@ def _held(log: Path) -> bool | None:
 
 
 def _log_of_this() -> Path | None:
-    """The log to which the shell has directed this process's output; None without one, or without /proc."""
+    """The log to which the workflow has directed this job's output; None without one, or without /proc."""
+    if JOB not in os.environ:  # a redirection of the user's own
+        return None
     try:
         log = Path(f"/proc/self/fd/{sys.stdout.fileno()}").readlink()
     except OSError:

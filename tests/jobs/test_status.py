@@ -17,7 +17,7 @@ import pytest
 from ict_core.commands.cli import main
 from ict_core.config.study_file import Cell
 from ict_core.jobs.status import Status, status_page, status_records, study_status
-from ict_core.process.job_log import Reading, is_held, was_killed
+from ict_core.process.job_log import JOB, Reading, is_held, was_killed
 from ict_core.store import records
 
 CELL = Cell("m", "ict-10", 3)
@@ -68,7 +68,8 @@ CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']
 
 def job(log, code):
     with log.open("w") as file:
-        return subprocess.Popen([sys.executable, "-c", HOLD + code], stdout=file, stderr=file)
+        command, environment = [sys.executable, "-c", HOLD + code], os.environ | {JOB: "1"}
+        return subprocess.Popen(command, stdout=file, stderr=file, env=environment)
 
 
 def said(log, process):
@@ -190,7 +191,8 @@ def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(t
     log = tmp_path / "logs/train" / f"{NAME}.log"
     write(log)
     with log.open("w") as file:
-        process = subprocess.Popen([sys.executable, "-c", COMMAND, end], stdout=file, stderr=file)
+        command, environment = [sys.executable, "-c", COMMAND, end], os.environ | {JOB: "1"}
+        process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
     said(log, process)
     if end:
         process.send_signal(signal.Signals[end])
@@ -207,6 +209,13 @@ def test_what_a_job_starts_does_not_wait_for_it_and_only_a_log_is_locked(tmp_pat
     assert log.read_text() == "inner b''\n"
     assert job(tmp_path / "plan.txt", "").wait(timeout=60) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.txt", "seed-0.lock", "seed-0.log"]
+
+
+def test_a_log_of_a_users_own_is_not_locked(tmp_path, monkeypatch):
+    monkeypatch.delenv(JOB, raising=False)
+    with (tmp_path / "x.log").open("w") as file:
+        subprocess.run([sys.executable, "-c", HOLD], stdout=file, check=True, timeout=60)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.log"]
 
 
 def test_a_base_model_is_made_by_the_rule_of_its_kind(tmp_path):

@@ -27,6 +27,7 @@ from ict_core.process.environment import (
 )
 from ict_core.process.failures import check_room, explain
 from ict_core.process.forkserver import begin_run
+from ict_core.process.job_log import JOB
 from ict_core.process.snakemake import hold_folder
 from ict_core.selection.registry import rule_files
 from ict_core.statistics.schemas import STATISTICS as MADE
@@ -64,6 +65,7 @@ ROOT = Path(str(workflow.current_basedir)).parents[1]
 if (ROOT / "ict_core").is_dir():
     searched = filter(None, [str(ROOT.resolve()), os.environ.get("PYTHONPATH")])
     os.environ |= {"PYTHONPATH": os.pathsep.join(searched)}
+os.environ[JOB] = "1"
 DEFAULT_STUDY = "configs/studies/mini.yaml"
 ANSWERS_PER_GRADER = 10_000  # of one cell; each grader takes a thread
 UNSTATED = {"mem_mb": 8000, "runtime": 120}  # for a model whose file states no hardware
