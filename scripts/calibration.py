@@ -148,8 +148,11 @@ def equivalence_tests(drawn: Draw, arms: tuple[int, int], margin: float) -> Outc
 
 
 def smallest_by_holm(p: Floats) -> Floats:
-    """Each family's smallest p after Holm's correction, (families, tests) to (families,): does any test reject?"""
-    return np.minimum(p.shape[-1] * p.min(axis=-1), 1.0)
+    """Each family's smallest p after Holm's correction, (families, tests) to (families,): does any test reject?
+
+    A test without a p (NaN) rejects nothing and counts in its family, as in :func:`~ict_core.statistics.deciding.holm`.
+    """
+    return np.minimum(p.shape[-1] * np.fmin.reduce(p, axis=-1), 1.0)
 
 
 def family_tests(drawn: Draw) -> Outcomes:
