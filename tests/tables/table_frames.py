@@ -34,7 +34,8 @@ def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, **chang
     """What the tables take of `TableSettings`."""
     known = {"mirrors": MIRRORS, "margin": 0.02, "power": 0.8, "paper": PAPER, "arms": ARMS, "recipe_rate": 3e-4}
     known |= {"variants": tuple(variants), "baselines": tuple(baselines), "kept": synthetic.KEPT}
-    known |= {"whole": {}, "validity": None}
+    selectors = {variant: {"selector": variant.partition("-")[0]} for variant in synthetic.VARIANTS}
+    known |= {"whole": {"methods": selectors}, "validity": None, "chooses_rates": True}
     return SimpleNamespace(**known | changes)
 
 

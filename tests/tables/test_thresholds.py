@@ -47,3 +47,11 @@ def test_the_reference_is_the_first_baseline_with_the_share_that_it_keeps(study)
     share = numbers.drop_duplicates("variant").set_index("variant")["percent"]
     reference = numbers[numbers["verdict"] == "reference"]
     assert set(reference["variant"]) == {"random-10"} and share["random-10"] == settings.kept["random-10"] == 10
+
+
+def test_a_baseline_that_drops_tokens_is_not_said_to_keep_all(study):
+    table = thresholds_table(study["levels"], study["contrasts"], made.settings(baselines=["stapo", "grpo"]))
+    assert table.numbers.loc[table.numbers["variant"] == "stapo", "percent"].isna().all()
+    assert table.readable.loc[table.readable["selector"] == "stapo", "kept %"].tolist() == ["—", "—"]
+    assert "every token" not in table.caption
+    assert "every token" in thresholds_table(study["levels"], study["contrasts"], made.settings()).caption
