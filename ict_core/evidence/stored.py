@@ -113,6 +113,11 @@ class Settings:
         return float(self.whole["training"]["learning_rate"])
 
     @property
+    def chooses_rates(self) -> bool:
+        """Whether each variant has a learning rate of its own, which this study or another chose."""
+        return bool(self.whole.get("tuning") or self.whole.get("rates_of"))
+
+    @property
     def kept(self) -> dict[str, float]:
         """The percent of the tokens that a rule keeps by its own parameter, by variant, for the rules that have one.
 

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from ict_core.figures.panels import GUIDE, grid, sentence, style
+from ict_core.figures.panels import GUIDE, grid, sentence, styles
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import PASS_METRICS
 
@@ -17,9 +17,9 @@ FIGURE = FigureDeclaration(
     caption=(
         "What part of the baseline's gain over the base model each rule keeps, against the tokens that it trains in a "
         "step, when the batch grows: with as many updates on the left, with as many rollouts in all on the right. The "
-        "baseline has the same batch and, as every arm, a learning rate of its own. Bars are Fieller's 95 % limits "
-        "over base models, each with one training seed; a marker without a bar has none, as the baseline's gain is not "
-        "told from 0. The dotted line is all of the gain."
+        "baseline has the same batch and, if the study chooses rates, every arm a learning rate of its own. Bars are "
+        "Fieller's 95 % limits over base models, each with one training seed; a marker without a bar has none, as the "
+        "baseline's gain is not told from 0. The dotted line is all of the gain."
     ),
     inputs=("batches",),
 )
@@ -44,13 +44,13 @@ def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
         rows = batches[batches["model"] == model]
         found = panels(rows, recipe["prompts"], recipe["steps"])
         columns |= {f"{model}, {title}": panel_rows for title, panel_rows in found.items()}
-    figure, axes = grid(len(PASS_METRICS), list(columns), rules, marks="open")
+    figure, axes = grid(len(PASS_METRICS), list(columns), looks := styles(rules), marks="open")
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, rows in zip(row, columns.values(), strict=True):
             axis.axhline(1, **GUIDE)
-            for rule in rules:
+            for rule, look in looks.items():
                 arm = rows[(rows["rule"] == rule) & (rows["metric"] == metric)].sort_values("tokens")
-                look, bars = style(rule), arm[np.isfinite(arm["kept_low"]) & np.isfinite(arm["kept_high"])]
+                bars = arm[np.isfinite(arm["kept_low"]) & np.isfinite(arm["kept_high"])]
                 axis.plot(arm["tokens"], arm["kept"], look.marker, color=look.colour, ls=look.line, markersize=3.5)
                 axis.vlines(bars["tokens"], bars["kept_low"], bars["kept_high"], look.colour, lw=0.9, alpha=0.6)
             axis.set_xscale("log")

@@ -22,12 +22,12 @@ FIGURE = FigureDeclaration(
     place=19,
     title="Rules on one bench",
     caption=(
-        "Each rule at its own learning rate, that of the highest pass@4 on top. Left its difference from the first "
-        "baseline, in the middle from its controls: as much weight on tokens at random (filled), and its own weights "
-        "divided by their mean (open); percent points of pass@4 on the average over the benchmarks, with 95 % t "
-        "intervals over paired training seeds (new runs on these problems). Blue is better and red worse after Holm's "
-        "correction over all rules, grey is neither. Right the ranks that the runs leave open, which hold for all "
-        "rules together with 95 % confidence; the dot is the rank of the mean."
+        "The rules, that of the highest pass@4 on top, each at its own learning rate if the study chooses rates. Left "
+        "the difference from the first baseline, in the middle from the controls: as much weight on tokens at random "
+        "(filled), and the rule's weights divided by their mean (open); percent points of pass@4 on the average over "
+        "the benchmarks, with 95 % t intervals over paired training seeds (new runs on these problems). Blue is better "
+        "and red worse after Holm's correction over all rules, grey is neither. Right the ranks that the runs leave "
+        "open, which hold for all rules together with 95 % confidence; the dot is the rank of the mean."
     ),
     inputs=("contrasts", "ranks"),
     settings=("margin", "arms", "baselines", "validity"),

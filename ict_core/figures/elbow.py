@@ -1,6 +1,6 @@
 """The uniqueness score u of a sequence's tokens, sorted from high to low, with the curve's elbow."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import GUIDE, draw_band, grid, present, sentence, style, titles
+from ict_core.figures.panels import GUIDE, Style, draw_band, grid, present, sentence, titles
 from ict_core.figures.registry import FigureDeclaration
 
 FIGURE = FigureDeclaration(
@@ -27,13 +27,13 @@ FIGURE = FigureDeclaration(
 PAPER = 10.0  # percent of the tokens: where the paper sees the elbow and puts its threshold
 
 
-def _draw_model(axis: Axes, curves: pd.DataFrame, elbows: pd.DataFrame, variants: Sequence[str]) -> None:
-    for variant in variants:
+def _draw_model(axis: Axes, curves: pd.DataFrame, elbows: pd.DataFrame, looks: Mapping[str, Style]) -> None:
+    for variant, look in looks.items():
         by_seed = curves[curves["variant"] == variant].pivot(index="seed", columns="share", values="score")
         if by_seed.empty:
             continue
-        shares, scores, look = by_seed.columns.to_numpy(np.float64), by_seed.to_numpy(np.float64), style(variant)
-        draw_band(axis, 100 * shares, scores, variant)
+        shares, scores = by_seed.columns.to_numpy(np.float64), by_seed.to_numpy(np.float64)
+        draw_band(axis, 100 * shares, scores, look)
         elbow = elbows[elbows["variant"] == variant].set_index("seed")["value"].reindex(by_seed.index).to_numpy()
         runs = np.flatnonzero(np.isfinite(elbow))
         if runs.size:

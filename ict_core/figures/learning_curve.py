@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import grid, present, style
+from ict_core.figures.panels import grid, present
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import seed_range
 
@@ -25,14 +25,14 @@ FIGURE = FigureDeclaration(
 
 def draw(means: pd.DataFrame, variants: Sequence[str]) -> Figure:
     arms = present(means, variants)
-    curves = means[means["variant"].isin(arms)]
+    curves = means[means["variant"].isin(list(arms))]
     models = curves["model"].unique()
     titles = [f"{model} ({seed_range(curves.loc[curves['model'] == model, 'seeds'], 'seed')})" for model in models]
     figure, axes = grid(1, titles, arms)
     for axis, model in zip(axes[0], models, strict=True):
         rows = curves[curves["model"] == model]
-        for variant in arms:
-            curve, look = rows[rows["variant"] == variant].sort_values("step"), style(variant)
+        for variant, look in arms.items():
+            curve = rows[rows["variant"] == variant].sort_values("step")
             low, high = (100 * curve[end].clip(0, 1) for end in ("low", "high"))
             axis.fill_between(curve["step"], low, high, color=look.colour, alpha=0.12, linewidth=0)
             axis.plot(curve["step"], 100 * curve["mean"], color=look.colour, linestyle=look.line, linewidth=look.width)

@@ -65,7 +65,7 @@ def _draw_matrix(axis: Axes, pairs: pd.DataFrame, rules: Sequence[str]) -> None:
 @rc_context({"axes.grid": False})
 def draw(overlap: pd.DataFrame, variants: Sequence[str]) -> Figure:
     names = pd.concat([overlap["rule"], overlap["other"]]).to_frame("variant")
-    if overlap.empty or len(rules := present(names, variants)) == 1:
+    if overlap.empty or len(rules := list(present(names, variants))) == 1:
         return sentence("This study has one rule alone.")
     models = titles(overlap, list(overlap["variant"].unique()))
     side = float(np.clip((TEXT_WIDTH - NAMES) / len(rules), *CELL)) * len(rules) + NAMES

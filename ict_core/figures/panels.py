@@ -1,11 +1,12 @@
 """Shared parts of the figures: one style per variant, and grids of panels with a legend and a note below the data."""
 
 import hashlib
+import itertools
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -83,6 +84,7 @@ _SPARE = [
     for line, marker in (("-", "X"), (_DASHDOT, "*"), (_DOTTED, "d"), (_DASHED, ">"))
     for colour in ("#56B4E9", "#882255", "#44AA99", "#B8A800", "#332288")
 ]
+_MARKERS = "os^vD<>pPXd*h8H"
 
 _LABELS = {BASE: "Base", "grpo": "GRPO", "stapo": "STAPO", "entropy-20": "20-Entropy", "clip-cov": "Clip-Cov"}
 _LABELS |= {"mastered-99": "Mastered p≥0.99"}  # its number is no share
@@ -93,6 +95,17 @@ _SELECTORS = {name: name.upper() for name in ("ict", "kl", "tv", "gmts", "nat")}
 def style(variant: str) -> Style:
     """The variant's style; one that is not listed gets a spare style that depends on its name alone."""
     return _STYLES.get(variant, _SPARE[hashlib.sha256(variant.encode()).digest()[0] % len(_SPARE)])
+
+
+def styles(variants: Iterable[str]) -> dict[str, Style]:
+    """Each variant's :func:`style`; where another variant has it, a free one of its colour, as long as any is left."""
+    taken: dict[str, Style] = {}
+    for variant in sorted(dict.fromkeys(variants), key=lambda v: v not in _STYLES):
+        own = style(variant)
+        lines = itertools.product(_MARKERS, ("-", _DASHED, _DASHDOT, _DOTTED))
+        looks = [own, *(replace(own, line=line, marker=marker) for marker, line in lines)]
+        taken[variant] = next((look for look in looks if look not in taken.values()), own)
+    return {variant: taken[variant] for variant in variants}
 
 
 def label(variant: str) -> str:
@@ -107,8 +120,7 @@ def label(variant: str) -> str:
 Marks = Literal["lines", "filled", "open", "markers"]  # in a legend: a line, a line with a marker, a marker
 
 
-def _entry(variant: str, marks: Marks) -> Line2D:
-    look = style(variant)
+def _entry(variant: str, look: Style, marks: Marks) -> Line2D:
     return Line2D(
         [],
         [],
@@ -138,18 +150,22 @@ def figure_width(columns: int) -> float:
 
 
 def grid(
-    rows: int, titles: Sequence[str], variants: Sequence[str], marks: Marks = "lines", height: float = PANEL_HEIGHT
+    rows: int, titles: Sequence[str], looks: Mapping[str, Style], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure with titles and a legend, and its axes, shape (rows, titles); a row is `height` inches high."""
+    """An empty figure with titles and a legend of the variants, and its axes, shape (rows, titles).
+
+    A row is `height` inches high.
+    """
     width = figure_width(len(titles))
-    lines = math.ceil(len(variants) / (width // LEGEND_ENTRY[marks == "markers"]))
+    lines = math.ceil(len(looks) / (width // LEGEND_ENTRY[marks == "markers"]))
     figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")
     axes = figure.subplots(rows, len(titles), squeeze=False, sharex="col", sharey="row")
     for axis, title in zip(axes[0], titles, strict=True):
         axis.set_title(title)
-    columns = math.ceil(len(variants) / lines)
+    columns = math.ceil(len(looks) / lines)
+    entries = [_entry(variant, look, marks) for variant, look in looks.items()]
     figure.legend(
-        handles=[_entry(v, marks) for column in range(columns) for v in variants[column::columns]],  # column by column
+        handles=[entry for column in range(columns) for entry in entries[column::columns]],  # column by column
         loc="outside lower center",
         ncols=columns,
         handlelength=1.0 if marks == "markers" else HANDLE,
@@ -187,9 +203,9 @@ def draw_note(figure: Figure, note: str) -> None:
         legend.borderaxespad += 72 * extra / legend.prop.get_size_in_points()
 
 
-def present(frame: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """Those of the variants that the frame has, in the given order; a UserError if it has none of them."""
-    arms = [v for v in variants if (frame["variant"] == v).any()]
+def present(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, Style]:
+    """Those of the variants that the frame has, in the given order, with :func:`styles` of all; a UserError if none."""
+    arms = {v: look for v, look in styles(variants).items() if (frame["variant"] == v).any()}
     if not arms:
         raise UserError(f"nothing to draw: none of the variants {list(variants)} has rows")
     return arms
@@ -200,7 +216,7 @@ def average_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[(frame["benchmark"] == AVERAGE) & frame["metric"].isin(PASS_METRICS)]
 
 
-def titles(frame: pd.DataFrame, variants: Sequence[str]) -> dict[str, str]:
+def titles(frame: pd.DataFrame, variants: Collection[str]) -> dict[str, str]:
     """Each model's title, in order: its name, and with how many seeds its variants (base aside) were trained."""
     trained = frame[frame["variant"].isin(list(variants)) & (frame["variant"] != BASE)]
     seeds = trained.groupby(["model", "variant"])["seed"].nunique()
@@ -224,12 +240,12 @@ def training_curves(
     figure, axes = grid(len(names), list(models.values()), arms, height=height)
     for row, (column, name) in zip(axes, names.items(), strict=True):
         for axis, model in zip(row, models, strict=True):
-            for variant in arms:
+            for variant, look in arms.items():
                 chosen = log[(log["model"] == model) & (log["variant"] == variant)]
                 raw = chosen.pivot(index="step", columns="seed", values=column)
                 smooth = raw.rolling(window, center=True, min_periods=1).mean().where(raw.notna())
                 if not smooth.empty:
-                    draw_band(axis, smooth.index.to_numpy(), smooth.to_numpy(np.float64).T, variant)
+                    draw_band(axis, smooth.index.to_numpy(), smooth.to_numpy(np.float64).T, look)
         row[0].set_ylabel(name)
     for axis in axes[-1]:
         axis.set_xlabel("Optimiser step")
@@ -237,9 +253,9 @@ def training_curves(
     return figure, axes
 
 
-def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], variant: str) -> None:
-    """Draw a variant's mean over `runs`, shape (runs, points), in a band from lowest to highest; NaN is a gap."""
-    look, mean = style(variant), runs.mean(axis=0)
+def draw_band(axis: Axes, x: NDArray, runs: NDArray[np.float64], look: Style) -> None:
+    """Draw the mean over `runs`, shape (runs, points), in a band from lowest to highest; NaN is a gap."""
+    mean = runs.mean(axis=0)
     axis.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=look.colour, alpha=0.12, linewidth=0)
     axis.plot(x, mean, color=look.colour, linestyle=look.line, linewidth=look.width)
 
@@ -264,7 +280,7 @@ def row_panels(
 
 
 def variant_panels(
-    models: Sequence[str], variants: Sequence[str], titles: Sequence[str], line: float
+    models: Sequence[str], variants: Collection[str], titles: Sequence[str], line: float
 ) -> tuple[Figure, dict[str, list[Axes]]]:
     """An empty figure and each model's axes: one per title, three in a row, with one line per variant in each."""
     blocks = -(-len(titles) // BESIDE) * len(models)
@@ -286,7 +302,7 @@ def draw_interval(
         axis.plot([low, high], [row, row], color=colour, linewidth=width, alpha=alpha, solid_capstyle="butt")
 
 
-def draw_seeds(axis: Axes, row: float, values: ArrayLike, limits: tuple[float, float, float], variant: str) -> None:
+def draw_seeds(axis: Axes, row: float, values: ArrayLike, limits: tuple[float, float, float], look: Style) -> None:
     """Draw a variant's runs (shares or NaN) in percent around height `row`: a marker each, their mean, its interval.
 
     `limits` are the mean and the interval's ends; all runs, however many, lie within :data:`_ROOM`.
@@ -296,7 +312,6 @@ def draw_seeds(axis: Axes, row: float, values: ArrayLike, limits: tuple[float, f
     if not sample.size:
         return
     mean, low, high = (100 * limit for limit in limits)
-    look = style(variant)
     draw_interval(axis, row, low, high, look.colour, 2.2, alpha=0.35)
     heights = row + side_by_side(sample.size, min(_APART, _ROOM / max(1, sample.size - 1)))
     axis.plot(sample, heights, look.marker, color=look.colour, markersize=3.0, mfc="none", mew=0.7, clip_on=False)

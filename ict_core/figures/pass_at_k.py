@@ -1,12 +1,12 @@
 """Pass@k over k, averaged over the benchmarks, one panel per model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import grid, present, side_by_side, style, titles
+from ict_core.figures.panels import Style, grid, present, side_by_side, titles
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import AVERAGE, BASE
 
@@ -26,13 +26,13 @@ SPREAD = 0.06  # in doublings of k: the distance between two variants at one k
 WIDEST = 0.5  # in doublings of k: the most that all variants may take
 
 
-def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, variants: Sequence[str]) -> None:
+def _draw_model(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, looks: Mapping[str, Style]) -> None:
     """Draw each variant's mean over seeds as a line, its intervals as bars and its runs as dots; base: line only."""
-    trained = [v for v in variants if v != BASE]
+    trained = [v for v in looks if v != BASE]
     shifts = side_by_side(len(trained), min(SPREAD, WIDEST / max(len(trained), 1)))
-    for variant in variants:
+    for variant, look in looks.items():
         arm = runs[runs["variant"] == variant]
-        look, mean = style(variant), arm.groupby("k")["value"].mean()
+        mean = arm.groupby("k")["value"].mean()
         shift = 1.0 if variant == BASE else 2 ** shifts[trained.index(variant)]
         axis.plot(mean.index, 100 * mean, color=look.colour, linestyle=look.line, linewidth=look.width)
         if variant != BASE:

@@ -83,6 +83,11 @@ def drawn(module: str, study: "Stored", frames: Sequence[str], **settings: Any) 
         return import_module(f"ict_core.figures.{module}").draw(*map(study.frame, frames), **settings)
 
 
+def caption(name: str, study: "Stored") -> str:
+    """A figure's caption and, if it shows an average over benchmarks, those outside of it."""
+    return " ".join(filter(None, [FIGURES[name].caption, study.outside if "scores" in reads(name) else ""]))
+
+
 def note(name: str, study: "Stored") -> str:
     """The note at the foot of a figure: the study's note, samples without a grade, verdicts that do not count."""
     from ict_core.evidence.gates import without_verdicts  # as in `drawn`

@@ -56,10 +56,10 @@ def draw(quantities: pd.DataFrame, quantity_means: pd.DataFrame, variants: Seque
     for model, axes in panels.items():
         for axis, (quantity, statement) in zip(axes, STATEMENTS.items(), strict=True):
             rows = quantities[(quantities["model"] == model) & (quantities["quantity"] == quantity)]
-            for height, variant in enumerate(arms):
+            for height, (variant, look) in enumerate(arms.items()):
                 if (model, variant, quantity) in limits:
                     runs = rows.loc[rows["variant"] == variant, "value"]
-                    draw_seeds(axis, height, runs, limits[model, variant, quantity], variant)
+                    draw_seeds(axis, height, runs, limits[model, variant, quantity], look)
             if len(statement.paper) == 2:
                 axis.axvspan(*statement.paper, color="#DDDDDD", linewidth=0)
             else:

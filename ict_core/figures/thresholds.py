@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ict_core.figures.panels import average_rows, grid, sentence, side_by_side, style, titles
+from ict_core.figures.panels import Style, average_rows, grid, sentence, side_by_side, style, styles, titles
 from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import shares_kept
 from ict_core.statistics.schemas import AVERAGE, BASE, PASS_METRICS
@@ -18,7 +18,7 @@ FIGURE = FigureDeclaration(
     caption=(
         "Average over the benchmarks against the share of the response tokens that a rule keeps, for the rules of "
         "which at least two shares ran; those that keep the same share stand side by side. Right of the line, off the "
-        "axis, stand rules with one share and GRPO, which keeps every token. Bars are 95 % two-way intervals (new runs "
+        "axis, stand rules with one share and the first baseline. Bars are 95 % two-way intervals (new runs "
         "on new problems) around the mean over the training seeds that each panel names, every marker is one run, the "
         "dashed line is the base model. Only models that ran at least two shares of one rule are shown."
     ),
@@ -49,7 +49,13 @@ def _places(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
     return places | {variant: end * float(np.exp(APART * (number + 2))) for number, variant in enumerate(off_axis)}
 
 
-def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict[str, tuple[str, float]]) -> None:
+def _draw_panel(
+    axis: Axes,
+    levels: pd.DataFrame,
+    runs: pd.DataFrame,
+    kept: dict[str, tuple[str, float]],
+    looks: Mapping[str, Style],
+) -> None:
     """Draw one model and metric; both frames have its rows of the average, `levels` one per variant."""
     places = _places(kept)
     means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))
@@ -61,7 +67,7 @@ def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: dict
         members = [v for v, (s, _) in kept.items() if s == selector and v in means]
         axis.plot([places[v] for v in members], [means[v] for v in members], color="#9A9A9A", linewidth=0.8, zorder=1)
         for variant in members:
-            look, x = style(variant), places[variant]
+            look, x = looks[variant], places[variant]
             if np.isfinite(lows[variant]) and np.isfinite(highs[variant]):
                 axis.plot([x, x], [lows[variant], highs[variant]], color=look.colour, linewidth=2.2, alpha=0.45)
             values = 100 * runs.loc[runs["variant"] == variant, "value"].to_numpy()
@@ -96,12 +102,14 @@ def draw(
     drawn = dict(sorted(drawn.items(), key=lambda item: -selectors.count(item[1][0])))  # with more shares first
     if baseline in run_arms and baseline in variants:
         drawn.setdefault(baseline, (baseline, 100))
+    all_looks = styles([*variants, *drawn])
+    looks = {variant: all_looks[variant] for variant in drawn}
     names, percents = titles(runs, list(drawn)), sorted(set(_several(drawn).values()))
-    figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], list(drawn), marks="markers", height=1.9)
+    figure, axes = grid(len(PASS_METRICS), [names[m] for m in models], looks, marks="markers", height=1.9)
     for row, metric in zip(axes, PASS_METRICS, strict=True):
         for axis, model in zip(row, models, strict=True):
             panel = [f[(f["model"] == model) & (f["metric"] == metric)] for f in (levels, runs)]
-            _draw_panel(axis, panel[0], panel[1], drawn)
+            _draw_panel(axis, panel[0], panel[1], drawn, looks)
             axis.set_xscale("log")
             axis.set_xticks(percents, [f"{p:g}" for p in percents])
             axis.minorticks_off()

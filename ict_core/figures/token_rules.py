@@ -1,6 +1,6 @@
 """Every rule on an untrained model's tokens: what it keeps, with intervals over prompts; for a token study's page."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ ALL = ("probability", "position")  # quantities whose value for all tokens comes
 LINE = 0.17  # inches per rule
 
 
-def _draw(axis: Axes, means: pd.DataFrame, rules: Sequence[str], chance: float | None) -> None:
+def _draw(axis: Axes, means: pd.DataFrame, rules: Collection[str], chance: float | None) -> None:
     rows = 100 * means.set_index("variant")[["mean", "low", "high"]]
     for height, rule in enumerate(rules):
         if rule in rows.index:

@@ -11,7 +11,7 @@ from ict_core.config.tuning import rate_of
 from ict_core.errors import UserError
 from ict_core.evidence.run_faults import run_notes
 from ict_core.evidence.stored import Settings, Stored, mixture_note, words
-from ict_core.figures.registry import FIGURES, figures_of, sentence_of
+from ict_core.figures.registry import FIGURES, caption, figures_of, sentence_of
 from ict_core.markdown import markdown_table
 from ict_core.report.answer import answer, main_figure
 from ict_core.report.claims import estimate_text, not_tested, stored_claims
@@ -44,8 +44,12 @@ def overview(
     compute: pd.DataFrame,
     manifest: Mapping[str, Any],
     answered: str,
+    captioned: str,
 ) -> str:
-    """The first page as Markdown, from the ledger, a frame `records.COMPUTE`, the study's manifest and its answer."""
+    """The first page as Markdown.
+
+    It is made from the ledger, a frame `records.COMPUTE`, the study's manifest, its answer, its main figure's caption.
+    """
     main = main_figure(settings)
     figure, figure_file = FIGURES[main], StudyFiles(Path()).figure(main, "png").as_posix()
     parts = [
@@ -53,7 +57,7 @@ def overview(
         answered,
         f"{settings.note}\n",
         MARKS,
-        f"![{figure.title}]({figure_file})\n\n{figure.caption}\n",
+        f"![{figure.title}]({figure_file})\n\n{captioned}\n",
         "## Verdicts\n",
         _verdicts(claims, settings.margin),
         "## What was run\n",
@@ -177,7 +181,8 @@ def write_report(stored: Path, results: Path) -> None:
     claims = stored_claims(files.claims, "run the stage that writes it")["claims"]
     levels, contrasts, validity = (study.frame(name) for name in ("levels", "contrasts", "validity"))
     answer_text = answer(settings, claims, levels, contrasts, study.frame("tuning"), validity, study.averaged)
-    first_page = overview(settings, claims, study.frame("compute"), manifest, answer_text)
+    captioned = caption(main_figure(settings), study)
+    first_page = overview(settings, claims, study.frame("compute"), manifest, answer_text, captioned)
     all_claims = _text(files.claims_text)
     tables = {table.title: _text(files.table(name, "md")) for name, table in TABLES.items()}
     main = files.figure(main_figure(settings), "png")
@@ -191,7 +196,7 @@ def write_report(stored: Path, results: Path) -> None:
     parts += [f"## {title}\n\n{text}" for title, text in tables.items()]
     for name, figure in figures_of(settings.whole).items():
         image = files.figure(name, "png")
-        drawing = f"{figure.caption}\n\n![{figure.title}]({image.relative_to(results)})"
+        drawing = f"{caption(name, study)}\n\n![{figure.title}]({image.relative_to(results)})"
         parts.append(f"## {figure.title}\n\n{sentence_of(image) or drawing}\n")
     folder = files.paper.relative_to(results)
     page_of_paper = _text(files.paper_page).replace("\n## ", "\n### ").replace("](figure-", f"]({folder}/figure-")

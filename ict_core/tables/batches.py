@@ -52,6 +52,7 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
         f"What each rule gains over the base model at every size of a batch, in points ± half its 95 % "
         f"t-interval over {seed_range(numbers['seeds'])}, and what part that is of what `{baseline}` gains with the "
         f"same prompts and steps, a ratio with Fieller's limits; {NONE}: one run, or `{baseline}`'s gain is not told "
-        "from 0. Every arm trains at a learning rate of its own."
+        "from 0."
     )
+    caption += " Every arm trains at a learning rate of its own." * settings.chooses_rates
     return Table(numbers[list(BATCHES)], readable, caption, keys=3)

@@ -214,7 +214,8 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
     if (numbers["kind"] == SIGN).any():
         sign = "; same sign: among its tokens with A > 0, among those with A < 0 and among those with A = 0"
     return (
-        "Each rule at its own learning rate: pass@4 on the average over the benchmarks in percent, its difference (Δ) "
+        f"Each rule at {'its own' if settings.chooses_rates else 'the shared'} learning rate: pass@4 on the average "
+        "over the benchmarks in percent, its difference (Δ) "
         f"from `{baseline}` and from its controls in points ± half the 95 % t-interval over "
         f"{seed_range(numbers['seeds'])}, paired by seed.{OF_BASE} Random: the same weights in random order over the "
         f"sequence, the group or the batch, as its file says{sign}; mean one: the rule's weights divided by their "

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from ict_core.errors import UserError
 from ict_core.figures import entropy, pass_at_k, reward
 from ict_core.figures.panels import RC, style
-from ict_core.figures.registry import FIGURES, draw, figures_of, note
+from ict_core.figures.registry import FIGURES, caption, draw, figures_of, note
 from ict_core.statistics.schemas import statistics_of
 
 # of the variants, in their colours
@@ -32,6 +32,11 @@ def test_samples_that_could_not_be_graded_are_told_below_the_figures_of_scores()
     validity["outcome"] = "failed"
     told = {name for name in FIGURES if "tiny (failed gate: replica): not testable here" in note(name, stored)}
     assert told == {"forest", "ablations", "bench"}
+
+
+def test_a_caption_names_the_benchmarks_outside_of_the_average_that_the_figure_shows():
+    told = {name for name in FIGURES if caption(name, SimpleNamespace(outside="Outside: x.")).endswith(" Outside: x.")}
+    assert told == {"pass_at_k", "thresholds", "forest", "ablations", "bench", "batches"}
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,9 @@ def test_html_in_a_text_is_shown_and_not_run():
 
 
 def test_the_overview_says_what_was_run_and_counts_the_verdicts():
-    text = overview(settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST, "The answer.\n")
+    text = overview(
+        settings(), [CLAIM, CLAIM | {"verdict": "supported"}], compute(), MANIFEST, "The answer.\n", "The caption."
+    )
     assert text.startswith("# mini\n\nThe answer.\n")
     for words in (
         "| tiny | grpo | 0, 1, 2 |",
@@ -109,7 +111,7 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
         assert words in text, words
     assert "Mixed study" not in text
     mixed = MANIFEST | {"loaded": [{"a.py": "1"}, {"a.py": "2"}]}
-    other = overview(settings(scale="paper"), [CLAIM], compute(), mixed, "")
+    other = overview(settings(scale="paper"), [CLAIM], compute(), mixed, "", "")
     assert "miniature.**" not in other and "different code (a.py)" in other
 
 

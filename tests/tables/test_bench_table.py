@@ -62,9 +62,9 @@ FRAMES = {
 }
 
 
-def bench(arms=ARMS, whole=None, **frames):
+def bench(arms=ARMS, whole=None, chooses_rates=True, **frames):
     """The table of GRPO and of these arms, of a study with these settings."""
-    settings = made.settings(("grpo", *arms), ("grpo",), arms=arms, whole=whole or {})
+    settings = made.settings(("grpo", *arms), ("grpo",), arms=arms, whole=whole or {}, chooses_rates=chooses_rates)
     return bench_table(**FRAMES | frames, settings=settings)
 
 
@@ -83,6 +83,11 @@ def test_a_rule_stands_beside_the_baseline_and_its_controls_at_both_rates():
     ]
     assert "Rank of 3" in table.caption and "±2.0 points" in table.caption
     assert "tests would find" not in table.caption  # no spread is known
+
+
+def test_only_rules_with_chosen_rates_are_said_to_have_their_own():
+    assert "at its own learning rate" in bench().caption
+    assert "own learning rate" not in bench(chooses_rates=False).caption
 
 
 def test_each_model_has_its_best_rule_first():
