@@ -24,6 +24,7 @@ from ict_core.config.study import Study
 from ict_core.config.study_file import JobHours, StudyFile
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
+from ict_core.selection.registry import rule_files
 from ict_core.store.files import hash_file
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
 from ict_core.store.manifests import read_manifest
@@ -283,6 +284,10 @@ def _check_method(
     if method.known_steps and file.data.train_sets is not None:
         allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
         faults.append(refused("selector", method.selector, allowed))
+    if method.selector not in rule_files():
+        faults.append(
+            refused("selector", method.selector, f"{', '.join(rule_files())}, the files of ict_core/selection")
+        )
     if (varied := method.ablation) is None:
         yield from faults
     elif varied.of in methods:  # else that variant's file has a problem, which is reported

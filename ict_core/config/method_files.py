@@ -63,7 +63,8 @@ def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: t
     if len(own) != 1:
         mistakes.refuse(file, "of", of, f"with one other key, by which it differs; here are {', '.join(own) or 'none'}")
     elif own[0] not in get_args(Factor):
-        mistakes.refuse(file, own[0], content[own[0]], f"one of the keys {', '.join(get_args(Factor))} beside `of`")
+        allowed = f"one of the keys {', '.join(get_args(Factor))} beside `of` (`Factor` in config/methods.py)"
+        mistakes.refuse(file, own[0], content[own[0]], allowed)
     elif base is None:
         mistakes.refuse(file, "of", of, f"one of {', '.join(_beside(file))}")
     elif base in (file, *variants):

@@ -152,10 +152,7 @@ def figure_width(columns: int) -> float:
 def grid(
     rows: int, titles: Sequence[str], looks: Mapping[str, Style], marks: Marks = "lines", height: float = PANEL_HEIGHT
 ) -> tuple[Figure, NDArray]:
-    """An empty figure with titles and a legend of the variants, and its axes, shape (rows, titles).
-
-    A row is `height` inches high.
-    """
+    """An empty figure with titles and the looks' legend, and its axes, shape (rows, titles), `height` inches a row."""
     width = figure_width(len(titles))
     lines = math.ceil(len(looks) / (width // LEGEND_ENTRY[marks == "markers"]))
     figure = Figure(figsize=(width, rows * height + lines * LEGEND_LINE + 0.1), layout="constrained")

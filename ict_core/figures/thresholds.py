@@ -29,15 +29,16 @@ FIGURE = FigureDeclaration(
 APART = 0.25  # on the log axis (base e): between rules placed off the axis
 SHIFT = 0.12  # on the log axis (base e): between rules that keep the same share
 SPREAD = 0.03  # on the log axis (base e): between two runs
+Kept = dict[str, tuple[str, float]]  # by variant: its selector, and the percent that it keeps
 
 
-def _several(shares: Mapping[str, tuple[str, float]]) -> dict[str, float]:
+def _several(shares: Kept) -> dict[str, float]:
     """The percent of each variant whose selector has several of them."""
     selectors = [selector for selector, _ in shares.values()]
     return {variant: percent for variant, (selector, percent) in shares.items() if selectors.count(selector) > 1}
 
 
-def _places(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
+def _places(kept: Kept) -> dict[str, float]:
     """The x of each variant: its share, a place beside a selector with more shares, or one off the axis."""
     shares, sizes = _several(kept), [selector for selector, _ in kept.values()]
     places: dict[str, float] = {}
@@ -49,13 +50,7 @@ def _places(kept: dict[str, tuple[str, float]]) -> dict[str, float]:
     return places | {variant: end * float(np.exp(APART * (number + 2))) for number, variant in enumerate(off_axis)}
 
 
-def _draw_panel(
-    axis: Axes,
-    levels: pd.DataFrame,
-    runs: pd.DataFrame,
-    kept: dict[str, tuple[str, float]],
-    looks: Mapping[str, Style],
-) -> None:
+def _draw_panel(axis: Axes, levels: pd.DataFrame, runs: pd.DataFrame, kept: Kept, looks: dict[str, Style]) -> None:
     """Draw one model and metric; both frames have its rows of the average, `levels` one per variant."""
     places = _places(kept)
     means, lows, highs = (dict(zip(levels["variant"], 100 * levels[c], strict=True)) for c in ("mean", "low", "high"))

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-JOB = "ICT_JOB"
-"""Environment variable that the workflow sets for its jobs."""
-
+JOB = "ICT_JOB"  # environment variable that the workflow sets for its jobs
 _GLANCE = 0.2  # seconds: longer than a check of a lock takes
 _SECONDS = 10.0  # between two lines of progress
 _LINE = re.compile(

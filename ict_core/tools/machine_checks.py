@@ -22,8 +22,7 @@ OK, WARNING, FAULT = "ok", "warning", "fault"
 _SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_token; sample_one_token(sys.argv[1])"
 _SAMPLE_SECONDS = 300
 _LEAST_GIB = 8  # memory that a machine should have for models that state none
-_KEPT = 0.1
-"""The most that kernel and firmware keep of a machine's memory: some 2 % of 64 GiB (page tables), up to 8 % of 8."""
+_KEPT = 0.1  # the most of a machine's memory that kernel and firmware keep: some 2 % of 64 GiB, up to 8 % of 8
 _GROUPS = Path("/proc/self/cgroup")  # this process's control groups: NUMBER:CONTROLLERS:GROUP, a line each
 _MEMORY = {"": "/sys/fs/cgroup{}/memory.max", "memory": "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"}
 """A group's limit, by the controllers in its line; version 2 names none."""

@@ -66,7 +66,7 @@ def test_a_run_sets_damage_aside_and_a_command_that_only_looks_does_not(fresh):
         assert f"damaged: {RESULTS}/scores.parquet: not a readable Parquet file" in said
     assert [p.name for p in spoilt.parent.iterdir()] == ["scores.parquet"]
     assert f"kept as {RESULTS}/scores.parquet.damaged" in fresh.made(f"{RESULTS}/study.json", *SMOKE)
-    assert not spoilt.exists()
+    assert not spoilt.exists() and list((fresh.folder / RESULTS / "logs").rglob("*.lock"))  # a job locks its log
 
 
 @pytest.mark.long
