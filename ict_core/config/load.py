@@ -285,9 +285,8 @@ def _check_method(
         allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
         faults.append(refused("selector", method.selector, allowed))
     if method.selector not in rule_files():
-        faults.append(
-            refused("selector", method.selector, f"{', '.join(rule_files())}, the files of ict_core/selection")
-        )
+        allowed = f"{', '.join(rule_files())}, the files of ict_core/selection"
+        faults.append(refused("selector", method.selector, allowed))
     if (varied := method.ablation) is None:
         yield from faults
     elif varied.of in methods:  # else that variant's file has a problem, which is reported

@@ -46,10 +46,7 @@ def overview(
     answered: str,
     captioned: str,
 ) -> str:
-    """The first page as Markdown.
-
-    It is made from the ledger, a frame `records.COMPUTE`, the study's manifest, its answer, its main figure's caption.
-    """
+    """The first page as Markdown, from the ledger, `records.COMPUTE`, manifest, answer and main figure's caption."""
     main = main_figure(settings)
     figure, figure_file = FIGURES[main], StudyFiles(Path()).figure(main, "png").as_posix()
     parts = [
