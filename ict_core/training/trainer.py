@@ -78,7 +78,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
     Selection happens once per rollout batch, over the groups of all ranks and before it is split into micro-batches, so
     no threshold depends on micro-batching or on the number of ranks. With every token kept (``selection="grpo"``) and
-    dense passes, a run is bit-equal to TRL's own.
+    dense passes, a run in float32 is bit-equal to TRL's own.
 
     All arguments are TRL's except these:
 
@@ -131,9 +131,13 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
         self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
         self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
+        # half precision rounds the logits of the loss, but not those of the statistics: ln p then differ by percents
+        self._rounded = self.accelerator.mixed_precision != "no" or self.model.dtype.itemsize < 4
         self._covered: Covered | None = None
         if self._surrogate.kind == "kl-cov" and self._surrogate.scope == "batch":
             self._covered = Covered(self._passes, self._surrogate.share)
+        # whether tokens that the loss leaves out matter: the bonus is of all, and KL-Cov chooses among all
+        self._reads_all = self._entropy_bonus or (self._surrogate.kind == "kl-cov" and self._covered is None)
         self._probe_bound = probe_bound
         if probe_bound is not None:
             vllm = self.vllm_generation
@@ -297,16 +301,20 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         """The loss of the method specification, section 2, in the order of operations of TRL's ``grpo`` loss."""
         update = self.state.global_step % self._updates
         mask, weights = inputs["completion_mask"].bool(), inputs[f"weights {update}"]
+        live = (inputs["advantages"] != 0).unsqueeze(1) | self._penalised
         kept = weights > 0
-        trained = kept if self._penalised else kept & (inputs["advantages"] != 0).unsqueeze(1)
-        wanted = self._passes.wanted(mask if self._entropy_bonus else trained, mask)  # the bonus is of all tokens
+        read = trained = live & kept
+        if self._rounded and not update:  # the later updates need ln p of their tokens by this pass
+            read = live & (sum(inputs[f"weights {number}"] for number in range(self._updates)) > 0)
+        wanted = self._passes.wanted(mask if self._reads_all else read, mask)
         bound = None if self._covered is None else self._covered.chosen(inputs["row"], update)
         outputs = self._passes.log_probs(model, inputs, wanted, entropy=self._entropy_bonus)
         logps = outputs[0] if self._entropy_bonus else outputs
         # the policy that sampled is the one before the first update
-        old = inputs["logprob"] if update else logps.detach()
-        if "old_per_token_logps" in inputs:
-            old = inputs["old_per_token_logps"]
+        if self._rounded:
+            old = inputs.setdefault("first_logps", torch.where(wanted, logps.detach(), inputs["logprob"]))
+        else:
+            old = inputs.get("old_per_token_logps", inputs["logprob"] if update else logps.detach())
         logps = torch.where(wanted, logps, old)
         gain, clipped = surrogate(self._surrogate, logps, old, inputs["advantages"].unsqueeze(1), mask, bound)
         per_token = -gain

@@ -12,6 +12,7 @@ from test_trainer import GRPO, built, recipe, top
 from transformers import AutoTokenizer
 from trl.trainer.utils import split_tensor_dict
 
+from ict_core.config.methods import KlCov
 from ict_core.models.read import read_model
 from ict_core.training._passes import rows_of_groups
 from ict_core.training.choice import Choice
@@ -29,6 +30,7 @@ RULES = {
     "random": top(Fraction(1, 10), "random"),
     "nothing": top(Fraction(0)),
 }
+LOPTI = Rule("lopti", "response", keywords=(("eta", 1e-20),))
 
 
 @pytest.mark.parametrize(("micro_batch", "rows"), [(1, 4), (4, 4), (7, 4), (8, 8), (13, 12)])
@@ -122,15 +124,61 @@ def test_a_gpu_s_layout_gives_the_same(trainers, rule, cells, monkeypatch):
         assert (found[weight] - gradient).abs().max() <= 1e-6 * scale, weight
 
 
-def test_half_precision_with_a_reference_model(tiny_checkpoint, tmp_path):
+@pytest.fixture(scope="module")
+def loud_checkpoint(tiny_checkpoint, tmp_path_factory):
+    """A model whose logits are so large that rounding to half precision is seen in log-probabilities."""
+    folder, model = tmp_path_factory.mktemp("loud"), read_model(tiny_checkpoint, "float32")
+    model.get_input_embeddings().weight.data *= 30
+    save_checkpoint(model, AutoTokenizer.from_pretrained(tiny_checkpoint), folder)
+    return folder
+
+
+def test_half_precision_with_a_reference_model(loud_checkpoint, tmp_path):
     """accelerate has the reference's own passes in autocast, unlike those of the model that is still to be prepared."""
-    model = read_model(tiny_checkpoint, "float32")
-    model.get_input_embeddings().weight.data *= 30  # so that rounding to half precision is seen in log-probabilities
-    save_checkpoint(model, AutoTokenizer.from_pretrained(tiny_checkpoint), tmp_path / "base")
     training = recipe(kl_coef=0.05, passes="packed", precision="bfloat16")
-    trainer, _ = built(tmp_path / "base", PROBLEMS, training, GRPO, tmp_path / "scratch")
+    trainer, _ = built(loud_checkpoint, PROBLEMS, training, GRPO, tmp_path / "scratch")
     losses, _, _ = gradients(trainer, GRPO, rollouts(kl=True), 1)
     assert math.isfinite(*losses)
+
+
+@pytest.mark.parametrize("sampler", ["transformers", "vLLM"])
+@pytest.mark.parametrize("rule", [GRPO, top(Fraction(1, 2)), LOPTI], ids=["grpo", "ict", "lopti"])
+@pytest.mark.parametrize("kind", ["dense", "packed"])
+def test_in_half_precision_every_update_begins_at_a_ratio_of_1(loud_checkpoint, tmp_path, kind, rule, sampler):
+    training = recipe(steps=2, updates_per_rollout=2, passes=kind, precision="bfloat16")
+    trainer, _ = built(loud_checkpoint, PROBLEMS, training, rule, tmp_path / "scratch")
+    trainer.model.train()
+    trainer.current_gradient_accumulation_steps = 1
+    batch = rollouts(kl=False)
+    trainer._select_tokens(batch, step=0)
+    if sampler == "vLLM":
+        batch["old_per_token_logps"] = batch["logprob"]
+        batch["importance_sampling_ratio"] = torch.ones_like(batch["logprob"])
+    for update in range(2):
+        trainer.state.global_step = update
+        part = batch["advantages"][:, None] * batch[f"weights {update}"] / batch[f"normaliser {update}"][:, None] / B
+        assert trainer.micro_batch_loss(trainer.model, batch).item() == pytest.approx(-part.sum().item(), abs=1e-6)
+        assert update == 0 or batch["weights 1"].sum() > 8
+
+
+def test_kl_cov_reads_the_tokens_that_a_rule_leaves_out_under_the_policy_of_the_update(tiny_checkpoint, tmp_path):
+    penalty = KlCov(kind="kl-cov", share=0.2, coefficient=5.0)
+    rule = Rule("top-score", keywords=top(Fraction(1, 2)).keywords, surrogate=penalty)
+    losses = []
+    for kind in ("dense", "packed"):
+        training = recipe(steps=2, updates_per_rollout=2, passes=kind)
+        trainer, _ = built(tiny_checkpoint, PROBLEMS, training, rule, tmp_path / kind)
+        trainer.model.train()
+        trainer.current_gradient_accumulation_steps = 1
+        batch = rollouts(kl=False)
+        trainer._select_tokens(batch, step=0)
+        trainer.micro_batch_loss(trainer.model, batch)
+        noise = torch.Generator().manual_seed(0)
+        for weight in trainer.model.parameters():  # another policy than the one that sampled
+            weight.data += 0.05 * torch.randn(weight.shape, generator=noise)
+        trainer.state.global_step = 1
+        losses.append(trainer.micro_batch_loss(trainer.model, batch).item())
+    assert losses[1] == pytest.approx(losses[0], abs=1e-5)
 
 
 def test_a_step_of_one_micro_batch_reads_each_rollout_once_and_without_padding(trainers):
