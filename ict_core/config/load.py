@@ -56,7 +56,8 @@ def load_study(path: Path) -> Study:
             steps = method.batch.warmup_steps if method.batch else file.selection_warmup_steps
             methods[variant] = method.model_copy(update={"warmup_steps": steps})
     training = read["training"].get(file.training)
-    for variant, method in methods.items():
+    trained = {variant: methods[variant] for variant in file.variants() if variant in methods}
+    for variant, method in trained.items():
         mistakes.add_all(_file(path, "methods", variant), _check_method(method, methods, training, file))
     for name, model in models.items():
         model_file = _file(path, "models", name)
@@ -67,7 +68,6 @@ def load_study(path: Path) -> Study:
         if file.numerics == "deterministic" and model.hardware is None:
             allowed = f"portable or native, as {name} states no `hardware` and runs on the CPU"
             mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
-    trained = {variant: methods[variant] for variant in file.variants() if variant in methods}
     mistakes.add_all(path, _check_study(file, training, models, trained, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
@@ -279,7 +279,10 @@ def _check_study(
 def _check_method(
     method: Method, methods: Mapping[str, Method], training: Training | None, file: StudyFile
 ) -> Iterator[Fault]:
-    """Check that a variant fits the study and differs from the one it varies; inherited faults are that one's."""
+    """Check that a variant fits the study and differs from the one it varies.
+
+    Inherited faults are that one's, if the study trains it.
+    """
     faults = [*_check_updates(method, training, file.training)] if training else []
     if method.known_steps and file.data.train_sets is not None:
         allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
@@ -291,7 +294,7 @@ def _check_method(
         yield from faults
     elif varied.of in methods:  # else that variant's file has a problem, which is reported
         keys = {varied.factor, *(("group_size", "warmup_steps") if varied.factor == "batch" else ())}
-        yield from (fault for fault in faults if fault.key in keys)
+        yield from (fault for fault in faults if fault.key in keys or varied.of not in file.variants())
         if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
             allowed = f"another value than that of {varied.of!r}"
             yield refused(varied.factor, method.settings().get(varied.factor), allowed)

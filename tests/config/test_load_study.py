@@ -459,6 +459,13 @@ def test_a_variant_that_is_only_varied_and_not_trained_limits_no_study(configs):
     grid, baselines = "grid: [{models: [mini-s], methods: [grpo, ict-20], seeds: [0]}]\n", "baselines: [grpo]\n"
     (configs / MINI).write_text(text.partition("grid:")[0] + grid + baselines)
     assert list(load(configs).methods) == ["grpo", "ict-20"]  # ict-10 has no warm-up of its own
+    ict = configs / "methods/ict-10.yaml"
+    ict.write_text(ict.read_text() + "warmup_steps: 0\ngroup_size: 7\n")
+    (configs / "methods/ict-20.yaml").write_text("of: ict-10\ngroup_size: 4\n")
+    assert load(configs).methods["ict-20"].group_size == 4
+    (configs / "methods/ict-20.yaml").write_text("of: ict-10\npercent: 20\n")  # has the 7 of ict-10
+    with pytest.raises(UserError, match=r"methods/ict-20\.yaml: group_size: 7 "):
+        load(configs)
 
 
 def test_every_reading_of_the_specification_is_a_variant():
