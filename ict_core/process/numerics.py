@@ -38,7 +38,7 @@ PINS = {
 """The environment variables of portable numerics. vLLM reads none for its kernels: see :func:`limit_vllm`."""
 
 DETERMINISTIC = {
-    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # torch's notes on randomness ask for it, and vLLM sets the same
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # torch's notes ask for it or for :16:8, which vLLM sets on Hopper for itself
     "FLASH_ATTENTION_DETERMINISTIC": "1",  # as in the full determinism of transformers and of verl
     "VLLM_BATCH_INVARIANT": "1",  # a completion does not depend on the others of its batch; it pins NCCL too
 }
