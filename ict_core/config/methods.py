@@ -186,14 +186,6 @@ class EntropyBonus(Section):
         if self.target is None and self.coefficient == 0:
             yield refused("coefficient", 0, "above 0, as it is fixed")
 
-    def arguments(self) -> dict[str, Any]:
-        """TRL's arguments for the bonus."""
-        fixed = {"entropy_coef": self.coefficient}
-        if self.target is None:
-            return fixed
-        adaptive = {"entropy_target": self.target, "entropy_coef_delta": self.delta}
-        return {**fixed, **adaptive, "use_adaptive_entropy": True}
-
 
 Source = Literal["code", "paper", "summary", "ours"]
 """What a rule was written from: published code, its paper, a summary of either by others, or nothing published."""

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from torch import Tensor
 from trl import GRPOConfig
 
-from ict_core.config.methods import Clip, Correction
+from ict_core.config.methods import Clip, Correction, EntropyBonus
 from ict_core.errors import UserError
 from ict_core.training.ranks import gathered_sums
 
@@ -75,6 +75,14 @@ def _section(schema: type[S], args: GRPOConfig, names: Mapping[str, str], **stat
     except ValidationError as error:
         ((key,), text) = error.errors()[0]["loc"], error.errors()[0]["msg"]
         raise UserError(f"GRPOConfig: {names[str(key)]}: {values[str(key)]} ({text})") from None
+
+
+def bonus_arguments(bonus: EntropyBonus) -> dict[str, Any]:
+    """TRL's arguments for the bonus."""
+    fixed = {"entropy_coef": bonus.coefficient}
+    if bonus.target is None:
+        return fixed
+    return {**fixed, "entropy_target": bonus.target, "entropy_coef_delta": bonus.delta, "use_adaptive_entropy": True}
 
 
 def bonus_coefficient(trainer: Any) -> float:

@@ -39,6 +39,7 @@ from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.manifests import resolved as settings_as_json
 from ict_core.training import sharding
 from ict_core.training._kept_rollouts import NUMBER, KeptRollouts
+from ict_core.training._trl_arguments import bonus_arguments
 from ict_core.training.choice import Choice
 from ict_core.training.fast.sampling import sample_lean
 from ict_core.training.learning_curve import CurvePoints, HeldOut
@@ -211,7 +212,7 @@ def build_trainer(run: TrainingRun, pool: GradingPool, scratch: Path) -> tuple["
         tracking=run.tracking,
     )
     if (bonus := getattr(method, "entropy_bonus", None)) is not None:
-        for name, value in bonus.arguments().items():
+        for name, value in bonus_arguments(bonus).items():
             setattr(arguments, name, value)
     with contextlib.nullcontext() if training.rollouts is None else seeded_generation(run.model.dtype):
         trainer = SelectiveGRPOTrainer(

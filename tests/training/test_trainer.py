@@ -24,6 +24,7 @@ from ict_core.problems.mini.decisions import decision_tokens
 from ict_core.problems.mini.problems import training_problems
 from ict_core.seeding import derive_seed, generator
 from ict_core.store.layout import METHODS
+from ict_core.training._trl_arguments import bonus_arguments
 from ict_core.training.fast.sampling import sample_lean
 from ict_core.training.resume import StopAfter
 from ict_core.training.rewards import verifier_reward
@@ -338,7 +339,7 @@ def test_an_entropy_bonus_is_trls(train, by_trl, passes, stated):
     method = replace(GRPO, entropy_bonus=bonus)
     ours, log = train(training, method)
     plain, _ = train(training, GRPO)
-    for name, weight in by_trl(training, **bonus.arguments())[0].items():
+    for name, weight in by_trl(training, **bonus_arguments(bonus))[0].items():
         torch.testing.assert_close(ours[name], weight, atol=5e-6, rtol=0)
     assert max((ours[name] - plain[name]).abs().max() for name in ours) > 1e-4
     _, split = train(training.changed(micro_batch_sequences=4), method)
