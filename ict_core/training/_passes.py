@@ -1,12 +1,14 @@
 """The passes through the model that a training step needs, padded as in TRL; cheaper ones are in `fast`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from ict_core.errors import UserError
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
 from ict_core.training.objective import highest_covariance
@@ -14,6 +16,7 @@ from ict_core.training.ranks import own_rows, rounds, whole_batch
 
 Batch = dict[str, Any]
 _ROLLOUT = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask")
+_ROUNDING = 3.0  # times the root of a dtype's precision: how much two orders of operations may differ, nats
 
 
 class DensePasses:
@@ -120,6 +123,38 @@ def plain(accelerator: Any, model: Any) -> Any:
     """The causal model without the wrappers for ranks and adapters."""
     unwrapped = accelerator.unwrap_model(model)
     return unwrapped.get_base_model() if hasattr(unwrapped, "get_base_model") else unwrapped  # PEFT's
+
+
+@contextmanager
+def comparable(model: Any) -> Iterator[float]:
+    """A context in which two passes of a model differ by rounding alone; gives how far ln p may differ, nats."""
+    training, precision = model.training, torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")  # no TF32, whose rounding would hide the differences
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield _ROUNDING * torch.finfo(model.dtype).eps ** 0.5
+    finally:
+        model.train(training)
+        torch.set_float32_matmul_precision(precision)
+
+
+def check_padding(model: Any, pad_id: int) -> None:
+    """Raise a UserError if padding before a row changes its log-probs, as where positions are counted from it."""
+    weight = model.get_input_embeddings().weight
+    if weight.is_meta or not weight.numel():  # this rank's weights come later
+        return
+    ids = (torch.arange(11, 19, device=weight.device) % len(weight))[None]
+    mask, padding = torch.ones_like(ids), torch.full_like(ids, pad_id)
+    rows = (ids, mask), (torch.cat([padding, ids], 1), torch.cat([0 * mask, mask], 1))
+    with comparable(model) as allowed:
+        logits = [model(input_ids=row, attention_mask=on, use_cache=False).logits[:, -8:-1] for row, on in rows]
+    plain, padded = (part.float().log_softmax(-1).gather(-1, ids[:, 1:, None]) for part in logits)
+    if not (largest := (padded - plain).abs().max().item()) <= allowed:
+        raise UserError(
+            f"passes: dense is not allowed for this model ({model.config.model_type}: log-probabilities differ by "
+            f"{largest:.2g} nats behind padding, which these passes have); allowed: packed, or another model"
+        )
 
 
 @dataclass

@@ -41,7 +41,7 @@ from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.training._kept_rollouts import NUMBER
-from ict_core.training._passes import Batch, Covered, DensePasses
+from ict_core.training._passes import Batch, Covered, DensePasses, check_padding
 from ict_core.training._trl_arguments import (
     bonus_coefficient,
     check_arguments,
@@ -130,6 +130,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._surrogate = self._choice.surrogate or clip_of(self.args)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
         self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
+        if passes == "dense":
+            check_padding(self.model, self._pad_id)
         self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
         # half precision rounds the logits of the loss, but not those of the statistics: ln p then differ by percents
         self._rounded = self.accelerator.mixed_precision != "no" or self.model.dtype.itemsize < 4

@@ -15,6 +15,7 @@ from ict_core import SelectiveGRPOTrainer
 from ict_core.errors import UserError
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import token_statistics
+from ict_core.training._passes import check_padding
 from ict_core.training.fast.packed_forward import add_packed_forward, check_family
 from ict_core.training.fast.packing import pack
 from ict_core.training.run import grpo_config
@@ -190,7 +191,19 @@ def test_a_balancing_loss_of_experts_is_refused_and_the_recipe_has_none(tiny_che
     arguments = grpo_config(recipe(), 0, tmp_path)
     assert arguments.router_aux_loss_coef == 0.0
     arguments.router_aux_loss_coef = None  # TRL's default: the model's own
-    options = {"processing_class": tokenizer, "selection": "grpo"}
-    prompts = Dataset.from_dict({"prompt": ["1 + 1"] * 8})
     with pytest.raises(UserError, match="set router_aux_loss_coef=0.0"):
-        SelectiveGRPOTrainer(model, lambda completions, **_: [0.0] * len(completions), arguments, prompts, **options)
+        own_script(model, tokenizer, arguments)
+
+
+def own_script(model: nn.Module, tokenizer, arguments):
+    prompts = Dataset.from_dict({"prompt": ["1 + 1"] * 8})
+    options = {"processing_class": tokenizer, "selection": "grpo"}
+    SelectiveGRPOTrainer(model, lambda completions, **_: [0.0] * len(completions), arguments, prompts, **options)
+
+
+def test_dense_passes_refuse_a_model_that_counts_positions_from_its_padding(tiny_checkpoint, tmp_path):
+    tokenizer, arguments = AutoTokenizer.from_pretrained(tiny_checkpoint), grpo_config(recipe(), 0, tmp_path)
+    with pytest.raises(UserError, match=r"passes: dense .*gpt2: .* nats behind padding.*: packed"):
+        own_script(random_model("GPT2", FAMILIES["GPT2"]), tokenizer, arguments)
+    for name in ("Llama", "Gemma2", "Phi", "Qwen3Next"):
+        check_padding(random_model(name, FAMILIES.get(name, {})), 0)

@@ -16,6 +16,7 @@ from trl.kernels import ChunkedLogProbFunction
 
 from ict_core.errors import UserError, one_line
 from ict_core.models.head import lm_head
+from ict_core.training._passes import comparable
 from ict_core.training.fast.on_cpu import LogProbs, ShortAttention, fits
 from ict_core.training.fast.on_gpu import FirstCells, Gather
 from ict_core.training.fast.packing import Packed, pack
@@ -26,7 +27,6 @@ _SMALL = {"num_hidden_layers": 2, "vocab_size": 64, "sliding_window": 3, "max_wi
 _SMALL |= {"intermediate_size": 64, "moe_intermediate_size": 64}
 # keys such as attention_dropout, attn_pdrop, hidden_dropout_prob; not those of heads that a causal model lacks
 _DROPOUT = r"(?!classifier|summary).*drop(out(_prob)?)?$"
-_ROUNDING = 3.0  # times the root of a dtype's precision: how much two orders of operations may differ, nats
 _SHORT = 256  # longest sequence, in tokens, whose attention probabilities are kept
 _VOCABULARY_CHUNK = 32_768  # logits of a token that are in memory at a time, as in TRL
 
@@ -158,31 +158,24 @@ def _unknown(config: Any) -> str | None:
     return None
 
 
-@torch.no_grad()
 def _apart(model: Any, temperature: float) -> str | None:
     """How packed log-probabilities of two short sequences differ from the model's own; None where they agree."""
-    device, training = model.get_input_embeddings().weight.device, model.training
+    device = model.get_input_embeddings().weight.device
     if device.type == "meta":  # this rank's weights come later from the first rank, which does compare
         return None
     vocabulary = model.get_output_embeddings().weight.size(0)
     prompts = torch.tensor([[11, 12, 13], [11, 12, 13]], device=device) % vocabulary
     responses = torch.tensor([[14, 15, 16, 17], [14, 18, 19, 20]], device=device) % vocabulary
     mask, read = torch.ones_like(prompts), torch.ones_like(responses, dtype=torch.bool)
-    precision = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")  # no TF32, whose rounding would hide the differences
-    model.eval()
     try:
-        logits = model(input_ids=torch.cat([prompts, responses], 1), use_cache=False).logits[:, 2:-1].float()
-        expected = (logits / temperature).log_softmax(-1).gather(-1, responses[..., None]).flatten()
-        layout = pack(prompts, mask, responses, read)
-        packed = model(packed=layout, state=layout.where[read], token=responses[read])
+        with comparable(model) as allowed:
+            logits = model(input_ids=torch.cat([prompts, responses], 1), use_cache=False).logits[:, 2:-1].float()
+            expected = (logits / temperature).log_softmax(-1).gather(-1, responses[..., None]).flatten()
+            layout = pack(prompts, mask, responses, read)
+            packed = model(packed=layout, state=layout.where[read], token=responses[read])
     except (AttributeError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
         return one_line(error)
-    finally:
-        model.train(training)
-        torch.set_float32_matmul_precision(precision)
     largest = (packed.float() - expected).abs().max().item()
-    allowed = _ROUNDING * torch.finfo(model.dtype).eps ** 0.5
     return None if largest <= allowed else f"log-probabilities differ by {largest:.2g} nats"
 
 
