@@ -43,11 +43,12 @@ class SeededGeneration(VLLMGeneration):
     vLLM is asked for its log-probs of the probe prompts. A transfer that fails silently (vLLM's CPU backend keeps the
     old head of a model with tied embeddings) is thus detected before any sampled token is trained on.
 
-    The trainer sets ``probe``, fixed prompts as token ids, and ``seed_of``, which maps a rollout's number in the step's
-    whole batch to its seed.
+    The trainer sets ``probe``, fixed prompts as token ids; ``seed_of``, which maps a rollout's number in the step's
+    whole batch to its seed; and ``stop_ids``, as a server may have other files of the model than the trainer.
     """
 
     probe: list[list[int]]
+    stop_ids: list[int]
     seed_of: Callable[[int], int]
 
     def __init__(self, dtype: Dtype, **options: Any) -> None:
@@ -80,6 +81,13 @@ class SeededGeneration(VLLMGeneration):
         if self.mode == "server":
             super()._init_vllm()
             if self.accelerator.is_main_process:
+                served, longest = self.vllm_client.get_server_info()["model_config"], self.max_model_length or 0
+                mode, length = served["logprobs_mode"], served["max_model_len"]
+                if mode != "processed_logprobs" or length < longest:
+                    raise UserError(
+                        f"training.rollouts.server: started with --logprobs-mode {mode} --max-model-len {length}; "
+                        f"allowed: processed_logprobs, which are at the temperature, and at least {longest}"
+                    )
                 self._ask: Callable[..., Any] = self.vllm_client.generate
                 self.vllm_client.generate = self._served
             return
@@ -140,7 +148,8 @@ class SeededGeneration(VLLMGeneration):
             self._due = False
 
         def ask(number: int) -> dict[str, list[Any]]:
-            options = {**(generation_kwargs or {}), "seed": self.seed_of(number * n)}
+            own = {"stop_token_ids": self.stop_ids, "seed": self.seed_of(number * n)}
+            options = {**(generation_kwargs or {}), **own}
             return self._ask(prompts=[prompts[number]], n=n, generation_kwargs=options, **sampling)
 
         with ThreadPoolExecutor(_REQUESTS_IN_FLIGHT) as requests:

@@ -367,10 +367,10 @@ def _vllm(rollouts: Rollouts | None, max_length: int) -> dict[str, Any]:
         place = {
             "vllm_gpu_memory_utilization": rollouts.memory_share,
             "vllm_enable_sleep_mode": rollouts.sleep,
-            "vllm_max_model_length": max_length,
         }
     return {
         "use_vllm": True,
+        "vllm_max_model_length": max_length,
         "vllm_mode": rollouts.engine.removeprefix("vllm-"),
         "vllm_importance_sampling_correction": True,
         "vllm_importance_sampling_mode": rollouts.correction.mode,

@@ -129,7 +129,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self.vllm_importance_sampling_correction = False
         self._surrogate = self._choice.surrogate or clip_of(self.args)
         tokenizer = getattr(self.processing_class, "tokenizer", self.processing_class)
-        self._pad_id, self._eos_id = int(tokenizer.pad_token_id), tokenizer.eos_token_id
+        self._pad_id = int(tokenizer.pad_token_id)
+        self._end_ids = getattr(self, "eos_token_ids", [tokenizer.eos_token_id])  # TRL has them from 1.15 on
         if passes == "dense":
             check_padding(self.model, self._pad_id)
         self._passes = _packed_passes(self) if passes == "packed" else DensePasses(self)
@@ -143,6 +144,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
         self._probe_bound = probe_bound
         if probe_bound is not None:
             vllm = self.vllm_generation
+            vllm.stop_ids = self._end_ids
             vllm.probe = tokenizer(self.train_dataset[:_PROBE_PROMPTS]["prompt"])["input_ids"]
             vllm.seed_of = lambda n: derive_seed(self._seed, "rollout", self.state.global_step, "request", n)
         # per rollout batch: its micro-batches in order, the weights of each update, all ranks' rows in the token sample
@@ -276,8 +278,7 @@ class SelectiveGRPOTrainer(GRPOTrainer):
             values |= {f"weights {update}": weights.float(), f"normaliser {update}": counts}
         batch |= {name: own_rows(self.accelerator, value, batch["completion_mask"]) for name, value in values.items()}
         self._weights = update_weights
-        end_ids = getattr(self, "eos_token_ids", [self._eos_id])  # TRL has them from 1.15 on
-        stops = torch.tensor(end_ids, device=mask.device)
+        stops = torch.tensor(self._end_ids, device=mask.device)
         truncated = ~(torch.isin(gathered["completion_ids"], stops) & mask).any(-1)
         self.training_log.rollouts(step, gathered, tokens, update_weights[0], truncated, selecting=selecting)
 
@@ -366,6 +367,8 @@ class SelectiveGRPOTrainer(GRPOTrainer):
 
 def _packed_passes(trainer: SelectiveGRPOTrainer) -> DensePasses:
     """The packed passes; imported on demand, as they do not work with every TRL that dense passes work with."""
+    if trainer.args.cast_lm_head_to_fp32:
+        raise UserError("GRPOConfig: cast_lm_head_to_fp32=True is not allowed with packed passes; set passes='dense'")
     try:
         from ict_core.training.fast.passes import PackedPasses
     except ImportError as error:

@@ -195,9 +195,16 @@ def test_a_balancing_loss_of_experts_is_refused_and_the_recipe_has_none(tiny_che
         own_script(model, tokenizer, arguments)
 
 
-def own_script(model: nn.Module, tokenizer, arguments):
+def test_a_head_in_float32_is_refused_by_packed_passes_which_round_it(tiny_checkpoint, tmp_path):
+    tokenizer, arguments = AutoTokenizer.from_pretrained(tiny_checkpoint), grpo_config(recipe(), 0, tmp_path)
+    arguments.cast_lm_head_to_fp32 = True
+    with pytest.raises(UserError, match=r"cast_lm_head_to_fp32=True .*dense"):
+        own_script(random_model("Llama", {}), tokenizer, arguments, passes="packed")
+
+
+def own_script(model: nn.Module, tokenizer, arguments, **more):
     prompts = Dataset.from_dict({"prompt": ["1 + 1"] * 8})
-    options = {"processing_class": tokenizer, "selection": "grpo"}
+    options = {"processing_class": tokenizer, "selection": "grpo", **more}
     SelectiveGRPOTrainer(model, lambda completions, **_: [0.0] * len(completions), arguments, prompts, **options)
 
 

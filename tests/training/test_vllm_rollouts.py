@@ -102,22 +102,30 @@ def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own(monkeypatch):
         asked.append((prompts, n, generation_kwargs, sampling))
         return {"prompt_ids": prompts, "completion_ids": [[*prompts[0], i] for i in range(n)], "logprobs": [[0.0]] * n}
 
+    settings = {"logprobs_mode": "processed_logprobs", "max_model_len": 64}
     client = SimpleNamespace(
         generate=generate,
+        get_server_info=lambda: {"model_config": settings},
         get_sequence_logprobs=lambda prompts, *_: {"actual_logprobs": [[[-0.5]] * (len(p) - 1) for p in prompts]},
     )
     accelerator, model = SimpleNamespace(is_main_process=True, device=torch.device("cuda")), torch.nn.Linear(1, 1)
     monkeypatch.setattr(VLLMGeneration, "_init_vllm", lambda self: setattr(self, "vllm_client", client))
     monkeypatch.setattr(VLLMGeneration, "sync_weights", lambda self: asked.append("weights"))
     monkeypatch.setattr("trl.generation.vllm_generation.DistributedBackend", lambda _: None)
-    generation = SeededGeneration("float32", model=model, accelerator=accelerator, processing_class=None, mode="server")
-    generation.probe, generation.seed_of = [[1, 2, 3]], lambda number: 100 + number
+    own = {"model": model, "accelerator": accelerator, "processing_class": None, "mode": "server"}
+    for wrong in ({"logprobs_mode": "raw_logprobs"}, {"max_model_len": 63}):
+        with pytest.MonkeyPatch.context() as patched, pytest.raises(UserError, match=r"server: .* at least 64$"):
+            patched.setitem(settings, *next(iter(wrong.items())))
+            SeededGeneration("float32", **own, max_model_length=64)
+    generation = SeededGeneration("float32", **own, max_model_length=64)
+    generation.probe, generation.seed_of, generation.stop_ids = [[1, 2, 3]], lambda number: 100 + number, [7, 9]
     generation.sync_weights()
     served = generation.vllm_client
     answer = served.generate(prompts=[[5], [6]], n=4, generation_kwargs={"min_tokens": 1}, temperature=1.0)
     assert asked[0] == "weights" and served.get_sequence_logprobs is client.get_sequence_logprobs
     seeds = {tuple(prompts[0]): kwargs for prompts, _, kwargs, _ in asked[1:]}
-    assert seeds == {(5,): {"min_tokens": 1, "seed": 100}, (6,): {"min_tokens": 1, "seed": 104}}
+    ends = {"min_tokens": 1, "stop_token_ids": [7, 9]}
+    assert seeds == {(5,): {**ends, "seed": 100}, (6,): {**ends, "seed": 104}}
     assert answer["completion_ids"] == [[5, i] for i in range(4)] + [[6, i] for i in range(4)]
     assert [scores.tolist() for scores in generation.take_probe()] == [[-0.5, -0.5]]
     served.generate(prompts=[[5]], n=4, temperature=1.0)
@@ -134,7 +142,7 @@ def test_trl_s_own_class_is_back_even_where_no_trainer_can_be_built():
 def test_trl_is_told_of_vllm_what_the_recipe_says(tmp_path):
     args = [grpo_config(recipe(rollouts=r), 0, tmp_path, max_prompt_tokens=1524) for r in (BESIDE, SERVER)]
     assert [a.vllm_mode for a in args] == ["colocate", "server"] and args[1].vllm_server_base_url == "http://a:1"
-    assert (args[0].vllm_max_model_length, args[0].vllm_gpu_memory_utilization) == (1536, 0.4)
+    assert [a.vllm_max_model_length for a in args] == [1536] * 2 and args[0].vllm_gpu_memory_utilization == 0.4
     told = [getattr(args[0], f"vllm_importance_sampling_{name}") for name in ("mode", "clip_min", "clip_max")]
     assert told == ["token_mask", 0.5, 2.0]
 
