@@ -85,14 +85,14 @@ class SelectiveGRPOTrainer(GRPOTrainer):
     Args:
         selection: what ``Choice.of`` takes: a name ("ict-10"), a YAML file, a rule.
         selection_warmup_steps: initial optimiser steps that train every token, if the selection does not state them.
-        passes: ``dense``, TRL's own, for any model that TRL trains; or ``packed``, without padding and with every
-            prefix computed once, for the families of docs/models.md.
+        passes: ``dense``, TRL's own, for any model whose results do not change behind padding; or ``packed``, without
+            padding and with every prefix computed once, for the families of docs/models.md.
         seed: the base of each step's seeds, for rollouts and for the rule's random draws; None: ``args.seed``.
         training_log: records each step; None: a new log without a token sample.
         probe_bound: with `training.rollouts.SeededGeneration`, how far vLLM's log-probs may be from the trainer's.
 
     Raises:
-        UserError: the selection is unknown, or ``args`` states what a selection is not defined for.
+        UserError: the selection is unknown, ``args`` states what it is not defined for, or the passes do not fit.
     """
 
     model: Any
