@@ -161,7 +161,7 @@ class GradingPool:
         return [item if isinstance(item, Verdict) else graded[item] for item in settled]
 
     def _run(self, items: list[Item], watch: Callable[[int], object]) -> dict[Item, Verdict]:
-        todo, verdicts, deaths = deque(items), dict[Item, Verdict](), Counter[Item | None]()
+        todo, verdicts, deaths = deque(items), dict[Item, Verdict](), Counter[tuple[Item | None, bool]]()
         while len(verdicts) < len(items):
             watch(len(verdicts))
             needed = math.ceil((len(items) - len(verdicts)) / _ITEMS_PER_WORKER)
@@ -184,8 +184,8 @@ class GradingPool:
                 except _Lost as lost:
                     self._workers.remove(worker)
                     worker.kill()
-                    deaths[item] += 1
-                    verdict = _after(lost, worker, deaths[item])
+                    deaths[item, worker.ready] += 1  # one that is idle does not count with one that starts
+                    verdict = _after(lost, worker, deaths[item, worker.ready])
                     if item and not verdict:
                         todo.appendleft(item)
                 if item and verdict:

@@ -184,6 +184,22 @@ def test_a_worker_that_died_idle_is_replaced_without_blame(lone):
 
 
 @pytest.mark.slow
+def test_workers_that_died_idle_are_not_counted_with_one_that_is_killed_as_it_starts(monkeypatch, tmp_path):
+    with GradingPool(workers=3, seconds=5, memory_mib=256, grade=obey) as pool:
+        pool.grade(boxed(*map(str, range(33))))
+        assert len(pool._workers) == 3
+        for worker in pool._workers:
+            worker.process.kill()
+            worker.process.wait()
+        mark = tmp_path / "mark"
+        kill = (
+            f"import os, pathlib; m = pathlib.Path({str(mark)!r}); m.exists() or (m.touch(), os.kill(os.getpid(), 9))"
+        )
+        monkeypatch.setattr(pool_module, "_COMMAND", f"{kill}; {pool_module._COMMAND}")
+        assert pool.grade(boxed("fine"))[0].status == "correct"
+
+
+@pytest.mark.slow
 def test_an_interrupt_leaves_no_worker(obedient):
     obedient.grade(boxed(*map(str, range(20))))
     pids = [worker.process.pid for worker in obedient._workers]
