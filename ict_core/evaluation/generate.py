@@ -31,6 +31,7 @@ from ict_core.store.layout import MANIFEST
 _COMPLETION = [field.name for field in dataclasses.fields(Completion)]
 _SCHEMA = {"prompt": "str", "seed": "int", **{name: records.SAMPLED[name] for name in _COMPLETION}}
 _PART_SECONDS = 15.0  # between two parts: what a killed job may have to sample again
+_ABANDONED_SECONDS = 3600.0  # after which a part without its name is of a job that was killed
 
 
 def stop_token_ids(model: Path) -> tuple[int, ...]:
@@ -175,7 +176,11 @@ def _write(folder: Path, part: Mapping[Request, Completion]) -> None:
 
 
 def _stored(folder: Path) -> dict[Request, Completion]:
-    """The completions in all intact parts; a damaged part is reported and set aside."""
+    """The completions in all intact parts; a damaged part is set aside, and what a killed job left is removed."""
+    for left in folder.glob("*.unnamed*"):
+        with contextlib.suppress(FileNotFoundError):  # another job named or removed it
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                left.unlink()
     stored: dict[Request, Completion] = {}
     for path in sorted(folder.glob("*.parquet")):
         try:

@@ -1,7 +1,9 @@
 """Only what is new is sampled, what is stored is never another's, and the result has the same bytes either way."""
 
 import multiprocessing
+import os
 import shutil
+import time
 from dataclasses import replace
 
 import pandas as pd
@@ -127,6 +129,18 @@ def test_jobs_that_share_a_folder_do_not_disturb_each_other(tmp_path, monkeypatc
     assert len([*tmp_path.iterdir()]) == 1
     assert [run(tmp_path, seed=seed, n=3)[1] for seed in (1, 2, 3)] == [0, 0, 9]
     assert not [*tmp_path.rglob("*.damaged"), *tmp_path.rglob("*.unnamed*")]
+
+
+def test_what_a_killed_job_left_without_a_name_is_removed_and_what_another_writes_is_not(tmp_path):
+    run(tmp_path)
+    (folder,) = tmp_path.iterdir()
+    (old, partial, new) = (folder / name for name in ("a.unnamed", "b.unnamed.partial", "c.unnamed.partial"))
+    for file in (old, partial, new):
+        file.write_bytes(b"PAR1")
+    for file in (old, partial):
+        os.utime(file, (time.time() - 4000, time.time() - 4000))
+    assert run(tmp_path)[1:] == (0, 6)
+    assert [file.exists() for file in (old, partial, new)] == [False, False, True]
 
 
 def test_the_settings_follow_the_checkpoints_files(tiny_checkpoint, tmp_path):
