@@ -1,6 +1,5 @@
 """Stored completions under another grader: the verdicts that flipped, and the study's files with the new grades."""
 
-import re
 import shutil
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pandas as pd
 
 from ict_core.config.study import Study
 from ict_core.config.study_file import Cell
-from ict_core.errors import UserError, visible
+from ict_core.errors import UserError
 from ict_core.evidence.cells import Counted, counted
 from ict_core.evidence.collect import collect, count_grades
 from ict_core.statistics.metrics import pass_at_k
@@ -21,8 +20,6 @@ from ict_core.tables.write import csv
 _UNGRADED = ("shadow", "overlap", "contamination", "near_duplicates")  # the frames that hold no grade of a completion
 NOTE = "Its answers were graded anew, after it was run."
 _ANSWER = ["benchmark", "problem", "sample"]
-_NUMBER = re.compile(r"[-+]?[0-9.,/]*")
-_FORMULA = ("=", "+", "-", "@")  # what a spreadsheet takes for the start of one
 
 
 def flips(old: pd.DataFrame, new: pd.DataFrame, problems: pd.DataFrame) -> pd.DataFrame:
@@ -75,23 +72,19 @@ def regrade(study: Study, results: Path, out: Path, stored: bool, cells: Path | 
     again = [cell for cell, pair in grades.items() if all(file.exists() for file in pair)]
     if not again:
         raise UserError(f"{results}: no cell has completions and grades; run the study, or a cell of it, first")
-    flipped, changed = [], []
+    flipped, changed = dict[Cell, pd.DataFrame](), dict[Cell, pd.DataFrame]()
     for cell in again:
         old, new = (records.read_frame(file, records.GRADES) for file in grades[cell])
-        flipped.append(_with_cell(flips(old, new, problems), cell))
-        changed.append(_with_cell(changes(old, new), cell))
+        flipped[cell], changed[cell] = flips(old, new, problems), changes(old, new)
     if stored:
         _bring_over(study, before, after, counted(study, cells))
-    answers = pd.concat(flipped, ignore_index=True)
-    write_text(after.flips, csv(answers.map(for_csv)))
-    write_text(after.changes, csv(pd.concat(changed, ignore_index=True)))
+    names = list(Cell._fields)
+    answers, shares = (pd.concat(of, names=names).reset_index(names) for of in (flipped, changed))
+    write_text(after.flips, csv(answers))
+    write_text(after.changes, csv(shares))
     for change, number in (answers["old_status"] + " -> " + answers["new_status"]).value_counts().items():
         print(f"{change}: {number}")
     print(f"{len(answers)} verdicts flipped in {len(again)} cells; see {after.flips} and {after.changes}")
-
-
-def _with_cell(frame: pd.DataFrame, cell: Cell) -> pd.DataFrame:
-    return pd.concat([pd.DataFrame([cell] * len(frame), columns=cell._fields), frame], axis=1)
 
 
 def _bring_over(study: Study, before: StudyFiles, after: StudyFiles, cells: Counted) -> None:
@@ -99,14 +92,5 @@ def _bring_over(study: Study, before: StudyFiles, after: StudyFiles, cells: Coun
         with appearing(after.frame(name)) as partial:
             shutil.copyfile(before.frame(name), partial)
     settings = read_manifest(before.settings)
-    note = f"{settings['note']} {NOTE}"
-    write_manifest(after.settings, settings | {"note": note, "grading": study.grading.dump()})
+    write_manifest(after.settings, settings | {"note": f"{settings['note']} {NOTE}", "grading": study.grading.dump()})
     collect(before.results, study, cells, regraded=after.results)
-
-
-def for_csv(value: object) -> object:
-    """A value for a spreadsheet: texts are printable, with an apostrophe in front where they would be formulas."""
-    if not isinstance(value, str):
-        return value
-    formula = value.lstrip().startswith(_FORMULA) and not _NUMBER.fullmatch(value)
-    return "'" * formula + visible(value)

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 
+from ict_core.errors import visible
 from ict_core.markdown import markdown_table
 from ict_core.store.files import write_text
 from ict_core.tables.table import Table
 
 ROWS = 60  # per LaTeX float; a longer table becomes several floats
 _NUMERIC = re.compile(r"[+−<]?\d.*|—")
+_FORMULA = re.compile(r"(?![-+]?[0-9.,/]*\Z)\s*[=+@-].*\w", re.DOTALL)  # what a spreadsheet may compute: no sign alone
 _NARROW = 12  # characters that the heading of any column may have in a line
 _LARGE = (40, 10)  # rows and columns beyond which the table is set smaller, so that it still fits a page
 _LATEX = str.maketrans(
@@ -151,8 +153,13 @@ def csv(numbers: pd.DataFrame) -> str:
     """A frame as CSV. Floats have ten significant digits, so that another CPU's last bit does not change the file.
 
     For the same reason a share or difference below 1e-12, the rounding of a sum, becomes 0; p values stay as they are.
+    Texts are printable, with an apostrophe in front where a spreadsheet would take them for formulas.
     """
     settled = numbers.copy()
+    for column in settled.select_dtypes(exclude=["number", "bool"]).columns:
+        texts = settled[column]
+        guarded = texts.map(lambda v: "'" * bool(_FORMULA.match(v)) + visible(v) if isinstance(v, str) else v)
+        settled[column] = guarded.astype(texts.dtype)
     for column in settled.select_dtypes("float").columns:
         if column != "p" and not column.startswith("p_"):
             settled[column] = settled[column].mask(settled[column].abs() < 1e-12, 0.0)

@@ -1,5 +1,6 @@
 """How a table's numbers are printed, and its three forms."""
 
+import io
 import re
 
 import numpy as np
@@ -161,3 +162,11 @@ def test_a_long_table_is_cut_where_a_group_begins():
     assert "Long." in parts[0] and "Long." not in parts[1]
     assert all("Note." in part and part.count("\ng") == len(set(re.findall(r"\ng(\d)", part))) for part in parts)
     assert balanced(source)
+
+
+def test_a_text_is_no_formula_of_a_spreadsheet():
+    formulas = ["=1+A1", "+cmd", "-x", "@SUM", " =a", "\t=a", '="a"']
+    texts = ["-1", "+1.5", "-1/2", "=", "--", "a=b", "", *formulas]
+    rows = pd.read_csv(io.StringIO(csv(pd.DataFrame({"text": texts, "n": -1}))), keep_default_na=False)
+    expected = [*texts[:-7], *(f"'{text}" for text in formulas)]
+    assert rows["text"].tolist() == [text.replace("\t", "\\t") for text in expected] and set(rows["n"]) == {-1}
