@@ -23,6 +23,7 @@ from ict_core.errors import UserError, visible
 TABLES = (".csv", ".parquet")
 _HARNESS = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 _LIGHTEVAL = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.parquet")
+_BEGIN_OF_INSPECT = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":')
 _INSPECT = {"C": 1, "I": 0, "N": 0, True: 1, False: 0}  # correct, incorrect, no answer
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError)  # what reading a damaged archive raises
 _ZSTANDARD = 93  # the number of this method in the ZIP format (APPNOTE 6.3.7)
@@ -79,7 +80,11 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
     if tables and rows:
         raise UserError(f"{' '.join(runs)}: logs and tables together; allowed: logs, or tables")
     _check_names(rows, wanted)
-    return pd.concat(tables, ignore_index=True) if tables else _numbered(pd.DataFrame(rows))
+    if tables:
+        return pd.concat(tables, ignore_index=True)
+    frame = pd.DataFrame(rows)
+    number = frame.groupby(["model", "benchmark"])["time"].rank(method="dense").astype(int) - 1  # by task
+    return frame.assign(run=number).drop(columns=["time", "metric", "filter"])
 
 
 def _check_names(rows: Sequence[dict[str, Any]], wanted: Wanted) -> None:
@@ -88,10 +93,10 @@ def _check_names(rows: Sequence[dict[str, Any]], wanted: Wanted) -> None:
         name = getattr(wanted, option)
         used = {(row["benchmark"], row[option]) for row in rows if row[option] is not None}
         having = {benchmark for benchmark, one in used if one == name}
-        if name is None or not used:
+        if name is None or not rows:
             continue
         if not having:
-            there = ", ".join(sorted({one for _, one in used}))
+            there = ", ".join(sorted({one for _, one in used})) or "none is there"
             raise UserError(f"--{option}: no log has a {option} {name}; allowed: {there}")
         for benchmark, one in sorted(used):
             if benchmark in having and one != name:
@@ -116,15 +121,12 @@ def _reader(file: Path) -> _Reader | None:
         return _read_harness
     if _LIGHTEVAL.fullmatch(file.name):
         return _read_lighteval
-    if file.suffix == ".eval" or (file.suffix == ".json" and _is_inspect(file)):
+    if file.suffix == ".eval":
         return _read_inspect
+    if file.suffix == ".json":
+        with file.open("rb") as content:
+            return _read_inspect if _BEGIN_OF_INSPECT.match(content.read(200)) else None
     return None
-
-
-def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with `run`: a model's logs of a task, numbered from 0 by time, as tasks may have been run one by one."""
-    number = rows.groupby(["model", "benchmark"])["time"].rank(method="dense").astype(int) - 1
-    return rows.assign(run=number).drop(columns=["time", "metric", "filter"])
 
 
 def _read_table(file: Path, wanted: Wanted) -> pd.DataFrame:
@@ -176,11 +178,6 @@ def _field(file: Path, fields: Any, name: str | None) -> Any:
     return fields[name]
 
 
-def _folders(file: Path) -> Sequence[str]:
-    """The names of the folders that hold a file, also where its path is relative."""
-    return file.absolute().parent.parts
-
-
 def _lines(file: Path) -> Iterator[dict[str, Any]]:
     with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
@@ -202,13 +199,14 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
     assert match is not None  # as `_reader` has checked
     if not (rows := list(_lines(file))):
         raise UserError(f"{file}: no samples; allowed: at least one line")
+    model = file.absolute().parent.name
     chosen = _chosen(file, "filter", {str(row.get("filter", "none")) for row in rows}, wanted.filter)
     for row in rows:
         if str(row.get("filter", "none")) != chosen:
             continue
         metric = _chosen(file, "metric", row.get("metrics") or [], wanted.metric)
         cluster = _field(file, row.get("doc"), wanted.cluster)
-        found = _row(file, _folders(file)[-1], match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
+        found = _row(file, model, match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
         yield found | {"metric": metric, "filter": chosen}
 
 
@@ -216,7 +214,7 @@ def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
     """The model is the folders between `details` and the time, the problem the `id` of `doc`, as row order varies."""
     match = _LIGHTEVAL.fullmatch(file.name)
     assert match is not None
-    parts = _folders(file)[:-1]
+    parts = file.absolute().parts[:-2]
     below = len(parts) - parts[::-1].index("details") if "details" in parts else -1
     above = parts[below:] or parts[-1:]
     try:
@@ -253,12 +251,6 @@ def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
             yield found | {"metric": metric, "filter": None}
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{file}: no log of Inspect: {type(error).__name__}: {error}") from None
-
-
-def _is_inspect(file: Path) -> bool:
-    """Whether a JSON file begins like a log of Inspect."""
-    with file.open("rb") as content:
-        return re.match(rb'\s*\{\s*"version":\s*\d+,\s*"status":', content.read(200)) is not None
 
 
 def _inspect_parts(file: Path) -> tuple[Any, Any]:

@@ -35,22 +35,16 @@ def as_text(found: Comparison) -> str:
 def as_json(found: Comparison) -> str:
     """The frames by name, a dictionary for each row, with null where a number does not exist; also notes and margin."""
     frames = {name: _records(frame) for name, frame in (("levels", found.levels), ("differences", found.differences))}
-    return (
-        json.dumps({**frames, "notes": list(found.notes), "margin": found.margin}, indent=1, ensure_ascii=False) + "\n"
-    )
+    content = {**frames, "notes": list(found.notes), "margin": found.margin}
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def as_page(found: Comparison) -> str:
     """A page of HTML that needs no other file, with a forest plot of the differences."""
     title = "Comparison of models"
     differences, levels = (_on_average(frame) for frame in (found.differences, found.levels))
-    parts = [
-        f"# {title}\n",
-        f"![Differences with 95 % intervals]({_FOREST})\n",
-        _differences(differences),
-        _legend(found),
-    ]
-    parts += [_notes(found), "## Levels\n", _levels(levels)]
+    parts = [f"# {title}\n", f"![Differences with 95 % intervals]({_FOREST})\n", _differences(differences)]
+    parts += [_legend(found), _notes(found), "## Levels\n", _levels(levels)]
     if len(differences) < len(found.differences):
         parts += ["## Each benchmark\n", _differences(found.differences), _levels(found.levels)]
     return page(title, "\n".join(parts), {_FOREST: _forest(found)})
@@ -82,20 +76,11 @@ def _differences(differences: pd.DataFrame, padded: bool = False) -> str:
     for row in differences.to_dict("records"):
         needed = NONE if np.isnan(row["needed"]) else "too many" if np.isinf(row["needed"]) else f"{row['needed']:.0f}"
         smallest = "over 100" if row["detectable"] > 1 else percent(row["detectable"])
-        rows.append(
-            [
-                f"`{row['model']}`",
-                f"`{row['baseline']}`",
-                *([row["benchmark"]] if several else []),
-                row["metric"],
-                percent_interval(row["difference"], row["low"], row["high"], signed=True),
-                NONE if np.isnan(row["p_adjusted"]) else p_value(row["p_adjusted"]),
-                _WORDS.get(row["verdict"], row["verdict"]),
-                smallest,
-                needed,
-                f"{row['units']} {row['over']}",
-            ]
-        )
+        names = [f"`{row['model']}`", f"`{row['baseline']}`", *([row["benchmark"]] if several else []), row["metric"]]
+        difference = percent_interval(row["difference"], row["low"], row["high"], signed=True)
+        p = NONE if np.isnan(row["p_adjusted"]) else p_value(row["p_adjusted"])
+        verdict, units = _WORDS.get(row["verdict"], row["verdict"]), f"{row['units']} {row['over']}"
+        rows.append([*names, difference, p, verdict, smallest, needed, units])
     return markdown_table(heads, rows, "l" * (len(heads) - 3) + "rrl", padded=padded)
 
 
@@ -106,16 +91,8 @@ def _levels(levels: pd.DataFrame, padded: bool = False) -> str:
     for row in levels.to_dict("records"):
         second = NONE if np.isnan(row["bayes_low"]) else f"{percent(row['bayes_low'])} to {percent(row['bayes_high'])}"
         level = percent_interval(row["mean"], row["low"], row["high"])
-        cells = [
-            f"`{row['model']}`",
-            row["benchmark"],
-            row["metric"],
-            level,
-            *([second] if bayes else []),
-            row["runs"],
-            row["problems"],
-        ]
-        rows.append(cells)
+        names = [f"`{row['model']}`", row["benchmark"], row["metric"]]
+        rows.append([*names, level, *([second] if bayes else []), row["runs"], row["problems"]])
     return markdown_table(heads, rows, "l" * (len(heads) - 2) + "rr", padded=padded)
 
 

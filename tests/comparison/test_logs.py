@@ -83,6 +83,9 @@ def test_a_metric_that_one_task_has_is_wanted_only_where_there_are_several(tmp_p
     with pytest.raises(UserError, match="no log has a filter strict; allowed: none"):
         read_runs([str(HARNESS)], Wanted(metric="acc", filter="strict"))
     assert len(read_runs([str(HARNESS)], Wanted(metric="acc", filter="none"))) == 48
+    for run in (runs[1], str(LIGHTEVAL)):
+        with pytest.raises(UserError, match="strict; allowed: none is there"):
+            read_runs([run], Wanted(filter="strict"))
 
 
 def test_a_sample_of_inspect_without_a_score_was_not_graded(tmp_path):
