@@ -10,7 +10,7 @@ The rule, in this order:
    even if an earlier box names a letter, unless the text declares a letter after it. A letter that is declared after
    the box is taken back ("Wait, that is wrong") counts in its place.
 3. Without a box the last declaration counts: "the answer is B", "ANSWER: (C)", "the correct choice is B" (see
-   :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "that leaves B". Its
+   :mod:`ict_core.grading._prose`), "option B is correct", "(B) is the right answer", "I choose B", "hence, B". Its
    letter is a capital, or is in parentheses, or is all that is declared. A declaration that names several letters, or
    denies one, is ``no_answer``. "I don't think that B is correct", "A is the best approximation for small x", "we
    choose A = 1" and "the answer is a consequence of" declare nothing. Here and in rule 4 nothing counts that is taken
@@ -26,7 +26,10 @@ from ict_core.grading._prose import AFTER_WAIT, BOLD_AT_END, MARKED_AT_END, WAIT
 from ict_core.grading.boxes import FONTS, Verdict, last_box
 from ict_core.grading.gold import LETTERS
 
-_DECLARED = r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my) (?:choice|option|statement)"
+_DECLARED = (
+    r"(?:final )?ans(?:wers?)?(?: choice| option)?|(?:correct|right|best|final|my|suitable|appropriate|accurate|likely"
+    r"|closest) (?:choice|option|statement|response)"
+)
 _PRAISED = (  # and nothing after it that says of what: "is the best approximation only for small x"
     r"\sis\s(?:(?:the\s)?(?:correct|right|best|answer)|the\s(?:correct|right|best)\s[a-z]{1,20})(?=\s{0,9}(?:\Z|\n)"
     r"|\s(?:answer|choice|option|one|because|since|as|here|and|while|given|by|so)(?![A-Za-z])|\s[(–—-]|[^\sA-Za-z?]"
@@ -36,13 +39,17 @@ _CHOSEN = re.compile(
     rf"(?:(?<![A-Za-z])(?i:option|choice|answer)\s[*$(]{{0,4}}([A-D])[*$)]{{0,4}}{_PRAISED}"
     rf"|(?<![A-Za-z])(?i:therefore|thus|hence|so),?\s[*(]{{0,3}}([A-D])[*)]{{0,3}}{_PRAISED}"
     rf"|\(([A-D])\)[*]{{0,2}}{_PRAISED}"
-    r"|(?<![A-Za-z])[*(]{0,3}([A-D])[*)]{0,3}\sis\sthe\s(?:correct|right|best)\s(?:answer|choice|option)"
-    r"|(?<![A-Za-z])(?:I|[Ww]e)(?:\s(?:would|will)|['’]ll)?\s(?:choose|chose|pick|select|go\swith)"
+    r"|(?<![A-Za-z])(?i:therefore|thus|hence|so),?\s(?i:option\s|answer\s|choice\s)?[*$(]{0,4}([A-D])"
+    r"(?=[*$)]{0,4}(?:\.[*$)]{0,4}\s{0,3}(?:\n|\Z)|\s{0,9}\Z))"
+    r"|(?<![A-Za-z])[*(]{0,3}([A-D])[*)]{0,3}\sis\sthe\s(?:(?:correct|right|best)\s(?:answer|choice|option)"
+    r"|answer(?=[.!]|\s{0,9}(?:\n|\Z)))"
+    r"|(?<![A-Za-z])(?:I|[Ww]e)(?:\s(?:would|will)|['’](?:ll|d))?\s(?:choose|chose|pick|select|go\swith)"
     r"\s(?:(?i:option|answer|choice)\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r"(?![*$)]{0,4}\s(?:[=<>≤≥∈\\]|(?:to|so\sthat|for|as\s(?:the|our|an?))\s(?!(?:[a-z]{1,9}\s){0,2}answer)))"
     r"|(?:[Tt]hat|[Tt]his|which)\sleaves\s(?:us\swith\s)?(?:only\s)?(?i:option\s|answer\s|choice\s)?[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r"|(?:remaining|only)\s(?:option|answer|choice)(?:\sleft)?(?:,|\sis)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
-    r"|(?:which\sis|corresponds\sto|matches)\s(?i:option|answer|choice)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
+    r"|(?:which\sis|correspond(?:s|ing)\sto|match(?:es|ing)(?:\swith)?|aligns\swith)"
+    r"\s(?i:(?:answer\s)?(?:option|choice)|answer)\s[*$(]{0,4}([A-D])(?=[*$).,]{0,4}(?:\s|$))"
     r")(?!\s(?:answer\s|option\s|choice\s)?(?:if|only|when))"
 )
 _BEFORE = 80  # characters before a chosen option in which it may be denied or doubted

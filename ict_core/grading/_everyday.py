@@ -6,7 +6,8 @@ Each rule says that two answers are the same or differ, or says nothing (None). 
   "p.m." an hour up to 12 may be in either half of the day. What may be a ratio, such as ``3:10``, is no time.
 * amounts, ``\$18.90``, ``15 cm^2``, ``5 dollars``, ``1 million``: the same if the numbers are equal. Unequal numbers
   differ if either has a word that multiplies, and say nothing otherwise. Two different units of the table differ.
-* words: the same regardless of case and article, or else nothing. Small numbers in words are compared as numbers.
+* words: the same regardless of case, article and the "and" of a list, or else nothing. Small numbers in words are
+  compared as numbers.
 * digits in a base, ``52_8``: two of these are the same only if digits and base are.
 * a set in braces differs from a tuple or an interval.
 """
@@ -19,7 +20,7 @@ from ict_core.grading.boxes import FONTS
 
 _FONT = re.compile(rf"\\(?:{FONTS})(?![A-Za-z])\s?")
 _SPACE = re.compile(r"(?:\\[,;: ]|[\s~])+")
-_TIME = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])(?::00)? ?(?:([ap])\.? ?m\.?|o'clock)?", re.IGNORECASE)
+_TIME = re.compile(r"([01]?[0-9]|2[0-4]):([0-5][0-9])(?::([0-5][0-9]))? ?(?:([ap])\.? ?m\.?|o'clock)?", re.IGNORECASE)
 _BASE = re.compile(r"\(?([0-9A-Z]+)\)?_\{?([0-9]+|[a-z]+)\}?")
 _AMOUNT = re.compile(
     r"-?(?:\\?\$|[€£]) ?-?[0-9.,]+(?: million| billion| thousand)?|-?[0-9.,]+ ?(?:\\?[$%]|[€£])"
@@ -45,7 +46,8 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa:
 _IN_WORDS = {word: str(n) for n, word in enumerate(_ONES)} | {word: str(10 * n) for n, word in enumerate(_TENS, 2)}
 _IN_WORDS |= {f"{tens}-{_ONES[one]}": str(10 * n + one) for n, tens in enumerate(_TENS, 2) for one in range(1, 10)}
 _ARTICLE = re.compile(r"(?:an?|the) ")
-_WORDS = re.compile(r"[A-Za-z][A-Za-z'’ -]*[A-Za-z]")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z'’, -]*[A-Za-z]")
+_AND = re.compile(r",? and |, ?")
 
 
 def without_fonts(answer: str) -> str:
@@ -64,24 +66,24 @@ def same_everyday(given: str, wanted: str) -> bool | None:
     return next((known for rule in rules if (known := rule(pair[0], pair[1])) is not None), None)
 
 
-def _minutes(answer: str) -> tuple[int, bool] | None:
-    """A clock time in minutes since midnight, and whether its half of the day is known; None for other answers."""
+def _seconds(answer: str) -> tuple[int, bool] | None:
+    """A clock time in seconds since midnight, and whether its half of the day is known; None for other answers."""
     time = _TIME.fullmatch(answer)
     if time is None:
         return None
-    hour, half = int(time[1]), (time[3] or "").lower()
+    hour, half = int(time[1]), (time[4] or "").lower()
     if half:
         hour = hour % 12 + 12 * (half == "p")
-    return 60 * hour + int(time[2]), bool(half) or hour > 12 or time[1] in ("0", "00")
+    return 3600 * hour + 60 * int(time[2]) + int(time[3] or 0), bool(half) or hour > 12 or time[1] in ("0", "00")
 
 
 def _times(given: str, wanted: str) -> bool | None:
-    one, other = _minutes(given), _minutes(wanted)
+    one, other = _seconds(given), _seconds(wanted)
     if not any(re.search(r":0|[a-z]", side, re.I) for side, time in ((given, one), (wanted, other)) if time):
         return None
     if one is None or other is None:
         return False
-    return one[0] == other[0] if one[1] and other[1] else one[0] % 720 == other[0] % 720
+    return one[0] == other[0] if one[1] and other[1] else one[0] % 43200 == other[0] % 43200
 
 
 def _bases(given: str, wanted: str) -> bool | None:
@@ -98,7 +100,7 @@ def _words(given: str, wanted: str) -> bool | None:
         numbers = [canonical(_IN_WORDS.get(side, side)) for side in (one, other)]
         return None if None in numbers else numbers[0] == numbers[1]
     words = all(_WORDS.fullmatch(side) for side in (given, wanted))
-    return True if words and one.replace("-", " ") == other.replace("-", " ") else None
+    return True if words and len({_AND.sub(", ", side.replace("-", " ")) for side in (one, other)}) == 1 else None
 
 
 def _unit(answer: str) -> set[str]:

@@ -8,16 +8,16 @@ The rule for ``number``, in this order:
    four signs, up to a parenthesis, is a number decorated as in rule 2; others are headings, and so is "1 Find the
    cost". Without both, what the text declares counts ("the answer is 18") if it is a number or a formula, or if it
    begins with a decorated number before a parenthesis, a colon, a comma or "out of"; a "!" at its end does not count.
-   Otherwise its last number counts, but "x = 5 or x = 6" as a whole. An empty box, or a text without digits, is
-   ``no_answer``.
+   Otherwise its last number counts, but "x = 5 or x = 6" as a whole, and none that the text denies or bounds ("the
+   answer is not 5") or takes back ("Wait, no"). An empty box, or a text without a number, is ``no_answer``.
 2. Decoration does not matter: dollar signs and other currencies, thousands separators (``1,234``, ``1{,}234``,
    ``1\,234``), ``\text{}`` and the like, a unit of a few words, a percent or degree sign, a full stop at the end. Equal
    decimals are equal: ``42.0`` is 42, and ``50%`` is 50. The unit is not compared, since no gold answer has one. ``5
    million`` is 5000000 and ``2 1/2`` is 2.5. With another word that changes the value (``dozen``, ``tenths``) an
    answer is ``wrong``.
 3. A box that holds something else, such as ``\frac{36}{2}``, is compared by math-verify (``ict_core.grading.math``). A
-   last number that is part of something else, as in ``3/4``, ``\frac{3}{4}``, ``10^{3}``, ``5:30`` or ``1,23``, is
-   ``wrong``; the power of a unit (``cm^2``) is none.
+   last number that is part of something else, as in ``3/4``, ``\frac{\sqrt3}{2}``, ``x/2``, ``2x``, ``3\pi``,
+   ``10^{3}``, ``5:30`` or ``1,23``, is ``wrong``; the power of a unit (``cm^2``) is none.
 
 The rule for ``integer``, in this order:
 
@@ -31,7 +31,7 @@ The rule for ``integer``, in this order:
 import re
 from itertools import pairwise
 
-from ict_core.grading._prose import answer_in_prose
+from ict_core.grading._prose import TAKEN_BACK, answer_in_prose
 from ict_core.grading.boxes import FONTS, Verdict, last_box, last_match, stripped
 
 _SEPARATOR = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\!,|\\,|[\u00a0\u2009\u202f])(?=[0-9]{3}(?![0-9]))")
@@ -129,6 +129,13 @@ _RUN = re.compile(r"(?<![A-Za-z0-9_])(?:(?<![0-9A-Za-z)\]}.])-)?[€£¥₹]?\.?
 _FRACTION = re.compile(r"(-?) ?\\[dt]?frac ?(?:\{([^{}]{1,20})\}|([0-9])) ?(?:\{([^{}]{1,20})\}|([0-9]))")
 _UNIT_POWER = re.compile(r"(?<=[A-Za-z])\}? ?\^ ?(?:\{[23]\}|[23](?![0-9]))")
 _POWER = re.compile(r"\^ ?\{ ?(-?[0-9]{1,9}) ?\}")
+_DENIED = re.compile(
+    r"(?i)ans(?:wer)?s?\s(?:(?:is|are|was|could|will|would|should)(?:n['’]t|\snot)|can(?:['’]t|\s?not)|(?:is|are|must\sbe)"
+    r"\s(?:never|neither|either|between|at\s(?:least|most)|(?:more|less|greater|fewer|smaller|larger)\sthan))"
+    r"\s(?:(?!but\s)[^.,;!?\n]){0,40}\Z"
+)
+_PART = re.compile(r"(?:√|sqrt) ?\(?\Z|(?<![wW])/ ?\Z|(?:[]}^_]|\\(?:sqrt|[cdt]?(?:frac|binom))) ?\{[^{}]{0,40}\Z")
+_GOES_ON = re.compile(r" ?(?:\\?pi(?![A-Za-z])|\\?sqrt|[√π])|\^ ?\{|/ ?\(|/?[nxyz](?![A-Za-z])")
 
 
 def _quantity(answer: str) -> tuple[str, list[str]] | None:
@@ -192,11 +199,18 @@ def _declared(text: str) -> str:
 
 
 def _last_number(text: str) -> str:
+    """The last number that is not taken back, with "…" where it is part of something else; "" if it is denied."""
+    back = last_match(TAKEN_BACK, text)
+    text = text[back.end() :] if back else text
     text = plain_separators(text.replace("\\$", "").replace("$", ""))
     text = _POWER.sub(r"^\1", _UNIT_POWER.sub("", _FRACTION.sub(r" \1\2\3/\4\5", text)))
     run = last_match(_RUN, text)
     if run is None:
         return ""
-    before = text[max(0, run.start() - 40) : run.start()]
+    before = text[max(0, run.start() - 80) : run.start()]
+    if _DENIED.search(before):
+        return ""
+    if _PART.search(before) or _GOES_ON.match(text, run.end()):
+        return f"…{run[0]}…"
     begun = _MIXED.search(text, max(0, run.start() - 10), run.end()) or _EITHER.search(before)
     return begun[0] + run[0] if begun else run[0]

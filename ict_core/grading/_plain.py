@@ -43,6 +43,7 @@ _CHOOSE = re.compile(
     r"(?<![A-Za-z])C\( *([0-9]{1,6}) *, *([0-9]{1,6}) *\)|(?:\{\})?[_^]\{?([0-9]{1,6})\}? *C_\{?([0-9]{1,6})\}?"
 )
 _VECTOR = re.compile(r"\\langle(?![A-Za-z])(.*)\\rangle")
+_LINE_BREAK = re.compile(r"\\\\ *\[[0-9.]{1,9} *[a-z]{2}\]")
 _COLUMN = re.compile(r"\\begin\{([bp]matrix)\}([^&]*)\\end\{\1\}")
 _MODULO = re.compile(r" {0,9}(?:\\pmod *(?:\{[^{}]{1,20}\}|[0-9]{1,20})|\(mod [0-9]{1,20}\))")
 _MODULUS = re.compile(r"(?:\\[pb]?|(?<![A-Za-z\\]))mod(?![A-Za-z]) *(?:\{([^{}]{1,20})\}|([0-9]{1,20}))")
@@ -70,6 +71,7 @@ _RELATION = re.compile(r"\\(leq?|geq?|leqslant|geqslant|lt|gt)(?![A-Za-z])|(<=|>
 _ORDERS = {"le": "<=", "leq": "<=", "leqslant": "<=", "lt": "<", "ge": ">=", "geq": ">=", "geqslant": ">=", "gt": ">"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OR = re.compile(r"\\(?:text|mathrm|mbox)\s*\{\s*or\s*\}|(?<![A-Za-z\\])or(?![A-Za-z])|\\cup|\\lor")
+_WIDE = re.compile(r"\\q?quad(?![A-Za-z])|\\[,;: ]")
 _VARIABLE = re.compile(r"[A-Za-z]|\\(?:theta|alpha|beta|lambda)")
 _MEMBER = re.compile(r"([A-Za-z]) ?\\in(?![A-Za-z]) ?")
 _SET = re.compile(r"\\\{ ?([A-Za-z]) ?(?:\\in ?\\mathbb ?\{?R\}? ?)?(?:\\mid|\||:) ?(.+)\\\}")
@@ -78,7 +80,7 @@ _LIKE_INTERVAL = re.compile(r"(?:\\left)? ?[(\[].*,.*[)\]]")
 
 def as_latex(answer: str) -> str:
     """The answer with these notations as LaTeX. Linear time."""
-    answer = answer.translate(_SIGNS)
+    answer = _LINE_BREAK.sub(r"\\\\", answer.translate(_SIGNS))
     for sign, latex in _LINES:
         answer = answer.replace(sign, latex)
     answer = _ABOUT.sub("", answer, count=1) if _ABOUT.match(answer) else answer
@@ -159,6 +161,7 @@ def looks_like_interval(answer: str) -> bool:
 
 def as_interval(answer: str) -> str | None:
     """The interval that an inequality in one variable describes, or None for anything else. Linear time."""
+    answer = _WIDE.sub(" ", answer)
     within = _SET.fullmatch(answer.strip())
     pieces = [piece for text in _OR.split(within[2] if within else answer) if (piece := _piece(text))]
     if len(pieces) != len(_OR.findall(answer)) + 1 or len({variable for variable, _ in pieces}) != 1:

@@ -35,7 +35,7 @@ _STOP = re.compile(
     re.DOTALL,
 )
 _ADVERB = re.compile(
-    r"\A(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|probably|certainly|definitely"
+    r"\A(?:(?:therefore|thus|hence|then|simply|just|exactly|clearly|indeed|actually|probably|certainly|definitely"
     r"|(?:most )?likely|equal to|given by)[,:]?\s+){1,3}",
     re.I,
 )
@@ -47,7 +47,7 @@ DENIED = re.compile(
 )
 WAIT = r"(?:\bWait|(?:[,.!…—–]\s{1,2}|\b(?i:no|but|oh|hmm)\s)wait)"  # that takes back what stands before it
 AFTER_WAIT = r"[,.!:…]|\s?[—–]|\s(?:no|but|that|this|I|let|actually|a\s(?:minute|moment|second))\b"
-_TAKEN_BACK = re.compile(
+TAKEN_BACK = re.compile(
     rf"{WAIT}(?={AFTER_WAIT})|\b(?i:scratch that|on second thoughts?"
     r"|(?:that|this|it)(?:'s| is| was) (?:wrong|incorrect|not right|not correct)|made an? (?:mistake|error))\b"
 )
@@ -100,8 +100,8 @@ def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
     """
     declared = re.compile(
         r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another|worst"
-        r"|first|initial|previous|least(?:\s[a-z]{1,12})?)\s{1,3}(?:that\s{1,3})?)?"
-        rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in)\s[^.:\n]{{0,80}}?)?"
+        r"|first|initial|previous|(?:least|less)(?:\s[a-z]{1,12})?)\s{1,3}(?:that\s{1,3})?)?"
+        rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in|among|from)\s[^.:\n]{{0,80}}?)?"
         r"(?:[*_\s\"']{0,4}[:=>]|\s{1,3}(?:is|are|was|equals|(?:would|should|must|will|has to) be)(?![A-Za-z'’])"
         r"|[*_#\s]{0,4}(?=\n))[\s*_:>\"]{0,20}(?:not\s[^.\n]{1,60}?\sbut\s(?:rather\s)?)?",
         re.IGNORECASE,
@@ -161,7 +161,7 @@ def answer_in_prose(text: str, sentences: bool = True) -> str:
     found = next(iter(deque(declarations(text, "(?:final )?ans(?:wers?)?"), maxlen=1)), None)
     if (marked := MARKED_AT_END.search(text)) and sentences:
         answer = _plain(marked[1])
-    elif found is not None and not _TAKEN_BACK.search(text, found[0]):
+    elif found is not None and not TAKEN_BACK.search(text, found[0]):
         answer = found[1]
     else:
         answer = (_bold_at_end(text) or _last_sentence(text) or _whole(text)) if sentences else ""

@@ -2,7 +2,7 @@ r"""Mathematical answers, compared by math-verify.
 
 The rule, in this order, for the answer in the last box, or of a text without one (:mod:`ict_core.grading._prose`), and
 the gold answer, both without surrounding whitespace, dollar signs, asterisks, colours, a final mark, and thousands
-separators made of thin spaces (``,\!`` and ``\,``):
+separators made of thin spaces (``,\!`` and ``\,``) or braces:
 
 1. No answer, or an empty box: ``no_answer``.
 2. The same text, apart from spaces that separate nothing, ``\left`` and ``\right``, the size of a fraction (``\dfrac``)
@@ -14,7 +14,8 @@ separators made of thin spaces (``,\!`` and ``\,``):
    out of prose. A box that is no LaTeX at all is ``wrong``, unless the normalised texts agree: the answer was read, and
    it is not the gold one. math-verify does not know ``\neq``, so its two sides are compared. An inequality is compared
    with an interval as the interval that it describes, and a column vector with a tuple as one. Remainders of
-   divisions by different numbers differ. Numbers that math-verify rounds to 0 differ unless six digits agree.
+   divisions by different numbers differ. Of numbers below 0.001, which math-verify rounds, six digits must agree.
+   Commas between thousands (``1,200\pi``) are left out where the other side has no comma.
 6. If 2 to 5 find no equality, they are applied again without the text before the answer: an option's letter,
    ``\textbf{(B)}~73`` (if the gold answer is a letter, the letter alone counts), "Answer:", or a few words and "is", as
    in ``\text{The function is even}``, if none of them denies, doubts or bounds.
@@ -46,7 +47,8 @@ from ict_core.grading.boxes import SPACE_BACKWARDS, Verdict, last_box
 
 _log = logging.getLogger(__name__)
 
-_THIN = re.compile(r"(?<=[0-9])(?:,\\! *|\\,)(?=[0-9]{3}(?![0-9]))")
+_THIN = re.compile(r"(?<=[0-9])(?:,\\! *|\\,|\{,\})(?=[0-9]{3}(?![0-9]))|\\!")
+_GROUPED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9,])")
 _DELIMITED = re.compile(r"\$+([^$]*)\$+|\\\(([^$]*)\\\)|\\\[([^$]*)\\\]")
 _COLOUR = re.compile(r"\\(?:(?:text)?color *\{[a-z]{1,20}\}|(?:underline|checkmark)(?![A-Za-z]))")
 _TAIL = re.compile(rf"(?:{SPACE_BACKWARDS}|[.~*]|[,;](?!\\)|\\\\)*")  # cut from an answer's end, matched backwards
@@ -58,7 +60,7 @@ _LABEL = re.compile(r"(?:\([A-H]\)[.:]?|[A-H][).:])(?:[ ~]|\\[,;: ]|\\q?quad|(?=
 _LETTER = re.compile(r"\(([A-H])\)")
 _LEAD = re.compile(r"((?:[A-Za-z$'’(),-]+\s+){0,12}?)(?:is|are|equals|(?:final )?answer ?:)(?![A-Za-z]):?\s*(.+)", re.I)
 _INTEGER = re.compile(r"-?[0-9][0-9,]*")
-_ROUNDED_AWAY = 5e-7  # math-verify compares six decimals
+_ROUNDED_AWAY = 1e-3  # math-verify compares six decimals
 _SIX_DIGITS = 5e-6
 _UNKNOWN = 1e-100  # sympy's size of an expression that is 0 may be 1e-125
 
@@ -151,6 +153,12 @@ def _like_moduli(answer: str, gold: str) -> bool:
     return not given or not expected or given == expected or _equal(given, expected)
 
 
+def _ungrouped(answer: str, other: str) -> str:
+    """An answer without commas between thousands, unless it or the other may be a list."""
+    listed = "," in other or any(sign in answer for sign in ("(", "[", r"\{"))
+    return answer if listed else _GROUPED.sub(lambda number: number[0].replace(",", ""), answer)
+
+
 def _equal(answer: str, gold: str) -> bool:
     r"""Whether math-verify finds both equal, in like forms; of ``\neq`` the sides, of ``\pm`` both signs."""
     given, expected = sides_of_inequation(answer), sides_of_inequation(gold)
@@ -188,7 +196,7 @@ def _verified(answer: str, gold: str) -> bool:
 
 
 def _apart(expected: list[object], given: list[object]) -> bool:
-    """Whether both are numbers so small that math-verify rounds them to 0, and differ in six digits."""
+    """Whether both are numbers so small that math-verify compares few of their digits, and differ in six."""
     from math_verify.grader import unwrap_eq
     from sympy import Expr
 
@@ -224,7 +232,8 @@ def grade_math(answer: str, gold: str) -> Verdict:
     given, expected = _normalised(answer), _normalised(gold)
     try:
         forms = [form for form in (given, *_bare(given, expected)) if same_everyday(form, expected) is None]
-        equal = any(_like_moduli(f, expected) and _equal(as_latex(f), as_latex(expected)) for f in forms)
+        pairs = [(as_latex(_ungrouped(form, expected)), as_latex(_ungrouped(expected, form))) for form in forms]
+        equal = any(_like_moduli(f, expected) and _equal(*pair) for f, pair in zip(forms, pairs, strict=True))
     except MemoryError:
         raise
     except Exception as error:  # its message is left out: printing an expression can fail or take forever
