@@ -101,7 +101,7 @@ def declarations(text: str, noun: str) -> Iterator[tuple[int, str]]:
     declared = re.compile(
         r"(?<![A-Za-z])(?P<supposed>(?:if|whether|unless|suppose|supposing|assume|assuming|wrong|incorrect|another|worst"
         r"|first|initial|previous|(?:least|less)(?:\s[a-z]{1,12})?)\s{1,3}(?:that\s{1,3})?)?"
-        rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in|among|from)\s[^.:\n]{{0,80}}?)?"
+        rf"(?:the\s{{1,3}})?(?:{noun})(?![A-Za-z])(?:\s(?:to|of|for|in|among)\s[^.:\n]{{0,80}}?)?"
         r"(?:[*_\s\"']{0,4}[:=>]|\s{1,3}(?:is|are|was|equals|(?:would|should|must|will|has to) be)(?![A-Za-z'’])"
         r"|[*_#\s]{0,4}(?=\n))[\s*_:>\"]{0,20}(?:not\s[^.\n]{1,60}?\sbut\s(?:rather\s)?)?",
         re.IGNORECASE,

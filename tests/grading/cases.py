@@ -539,6 +539,7 @@ CASES = {
         ("latex", "35", "The answer is $35$. Oh wait, I misread it.", "no_answer", "taken back"),
         ("latex", "35", "The answer is $35$.\n\nwait, no.", "no_answer", "taken back"),
         ("number", "2", "The answer is 35 minutes. Wait, the bus needs 2.", "correct", "taken back"),
+        ("number", "6", "We add it to the answer from the step before: 4 + 2 = 6.", "correct", "no declaration"),
         ("number", "35", "The answer is 35 minutes. Wait, that is wrong.", "no_answer", "taken back"),
         ("number", "5", "There are 4. The answer is not 5.", "no_answer", "denied"),
         ("number", "5", "The answer can't be 5.", "no_answer", "denied"),
