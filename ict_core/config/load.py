@@ -24,7 +24,6 @@ from ict_core.config.study import Study
 from ict_core.config.study_file import JobHours, StudyFile
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
-from ict_core.selection.registry import rule_files
 from ict_core.store.files import hash_file
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
 from ict_core.store.manifests import read_manifest
@@ -286,9 +285,6 @@ def _check_method(
     faults = [*_check_updates(method, training, file.training)] if training else []
     if method.known_steps and file.data.train_sets is not None:
         allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
-        faults.append(refused("selector", method.selector, allowed))
-    if method.selector not in rule_files():
-        allowed = f"{', '.join(rule_files())}, the files of ict_core/selection"
         faults.append(refused("selector", method.selector, allowed))
     if (varied := method.ablation) is None:
         yield from faults

@@ -23,7 +23,7 @@ from ict_core.errors import UserError
 from ict_core.evidence.outcomes import JOBS, MADE, LocalOutcome, Outcome, StoredOutcome
 from ict_core.process.machine import core_packages, hardware_class, machine_of
 from ict_core.seeding import derive_seed
-from ict_core.selection.registry import rule_files
+from ict_core.selection.registry import rule_module
 from ict_core.store.code import edited, fingerprint
 from ict_core.store.files import appearing
 from ict_core.store.layout import BASE_VARIANT, LEARNING_CURVE, StoredCellFiles, StudyFiles
@@ -228,7 +228,7 @@ def _modules(study: Study, cell: Cell) -> dict[str, tuple[str, ...]]:
     parts: dict[str, tuple[str, ...]] = {}
     if cell.variant != BASE_VARIANT:
         rule = study.method_of(cell.variant).selector
-        parts = {"training": ("stages.train",), f"rule {rule}": (f"selection.{rule_files()[rule]}",)}
+        parts = {"training": ("stages.train",), f"rule {rule}": (f"selection.{rule_module(rule)}",)}
     elif isinstance(study.models[cell.model], ScratchModel):
         parts = {"pretraining": ("stages.pretrain",)}
     elif study.models[cell.model].supervised_start:

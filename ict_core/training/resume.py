@@ -23,7 +23,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 
 from ict_core.errors import UserError
 from ict_core.process.machine import core_packages, machine_of, this_hardware, this_platform, this_process
-from ict_core.selection.registry import rule_files
+from ict_core.selection.registry import rule_module
 from ict_core.store.code import fingerprint
 from ict_core.store.files import remove
 from ict_core.store.layout import MANIFEST
@@ -41,7 +41,7 @@ def origin(selector: str, resolved: Mapping[str, Any], inputs: Mapping[str, Any]
     return {
         "configuration": dict(resolved),
         **inputs,
-        "library code": fingerprint("training.run", f"selection.{rule_files()[selector]}"),
+        "library code": fingerprint("training.run", f"selection.{rule_module(selector)}"),
         "packages": core_packages(),
         "kinds of GPU": this_hardware()[1:],
     }

@@ -39,7 +39,6 @@ from ict_core.store.manifests import cost, file_hashes, manifest, write_manifest
 from ict_core.store.manifests import resolved as settings_as_json
 from ict_core.training import sharding
 from ict_core.training._kept_rollouts import NUMBER, KeptRollouts
-from ict_core.training._trl_arguments import bonus_arguments
 from ict_core.training.choice import Choice
 from ict_core.training.fast.sampling import sample_lean
 from ict_core.training.learning_curve import CurvePoints, HeldOut
@@ -47,6 +46,7 @@ from ict_core.training.model_card import model_card
 from ict_core.training.resume import Checkpoints, origin, train_from
 from ict_core.training.rewards import random_reward, verifier_reward
 from ict_core.training.token_log import TrainingLog
+from ict_core.training.trl_arguments import bonus_arguments
 
 if TYPE_CHECKING:
     from ict_core.training.trainer import SelectiveGRPOTrainer

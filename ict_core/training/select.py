@@ -12,9 +12,9 @@ from ict_core.errors import UserError
 from ict_core.models.head import lm_head
 from ict_core.selection.base import TokenBatch
 from ict_core.tokens.streaming import TokenStatistics, token_statistics
-from ict_core.training._passes import with_prompts
 from ict_core.training.choice import Choice
 from ict_core.training.objective import normaliser
+from ict_core.training.passes import with_prompts
 
 
 class Selected(NamedTuple):

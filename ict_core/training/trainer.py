@@ -11,7 +11,7 @@ All private names of TRL and transformers that are used:
     _calculate_rewards                    overridden: TRL passes on only advantages, which do not determine rewards
     _generate_single_turn                 called by training.learning_curve, to sample answers as rollouts are sampled
     _get_per_token_logps_and_entropies    called by dense passes, which are TRL's own
-    _last_world_entropy                   set by training._trl_arguments as by TRL's loss, which does not run here
+    _last_world_entropy                   set by training.trl_arguments as by TRL's loss, which does not run here
     _init_vllm                            overridden (training.rollouts): TRL has no option for its engine's dtype
     _iter_named_params                    called there: weights for a vLLM on the CPU, for which TRL's transfer fails
     _llm_weights_sleeping                 set there, as TRL's `_init_vllm` does
@@ -41,19 +41,19 @@ from ict_core.seeding import derive_seed
 from ict_core.selection.base import TokenBatch
 from ict_core.store.token_scores import GROUP_SCORES
 from ict_core.training._kept_rollouts import NUMBER
-from ict_core.training._passes import Batch, Covered, DensePasses, check_padding
-from ict_core.training._trl_arguments import (
+from ict_core.training.choice import Choice
+from ict_core.training.objective import k3, normaliser, reward_advantages, selected_loss, surrogate
+from ict_core.training.passes import Batch, Covered, DensePasses, check_padding
+from ict_core.training.ranks import gathered_sums, own_rows, whole_batch
+from ict_core.training.rollouts import correct_for_sampler, take_a_port, weight_difference
+from ict_core.training.token_log import TrainingLog
+from ict_core.training.trl_arguments import (
     bonus_coefficient,
     check_arguments,
     clip_of,
     correction_of,
     follow_entropy,
 )
-from ict_core.training.choice import Choice
-from ict_core.training.objective import k3, normaliser, reward_advantages, selected_loss, surrogate
-from ict_core.training.ranks import gathered_sums, own_rows, whole_batch
-from ict_core.training.rollouts import correct_for_sampler, take_a_port, weight_difference
-from ict_core.training.token_log import TrainingLog
 
 _PROBE_PROMPTS = 4  # training prompts that check vLLM's weights after every transfer
 _LOGGED = {  # columns of the training's log -> their names in TRL's

@@ -176,12 +176,6 @@ def test_a_mistyped_kind_is_one_line(configs, edit):
     assert line == f"configs/{TRAIN_SET}: kind: 'generatr' is not allowed; allowed: published, generator"
 
 
-def test_a_selector_without_a_rule_is_told_before_any_job(configs, monkeypatch):
-    monkeypatch.setattr("ict_core.config.load.rule_files", lambda: {"grpo": "grpo", "high-entropy": "high_entropy"})
-    line = f"configs/{ICT}: selector: 'top-score' is not allowed; allowed: grpo, high-entropy, the files of"
-    assert line in message_of(configs)
-
-
 def message_of(configs, study=MINI) -> str:
     with pytest.raises(UserError) as caught:
         load_study(configs / study)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ict_core.config.method_files import load_methods
 from ict_core.config.selectors import method_schema
+from ict_core.errors import UserError
 from ict_core.selection.base import TokenBatch, distinct_rules, quantile_of, top_fraction
 from ict_core.selection.registry import rule_files, selector
 from ict_core.store import layout
@@ -53,6 +54,11 @@ def test_every_selector_of_the_configuration_has_its_rule():
     sections = get_args(get_args(method_schema())[0])
     named = {get_args(section.model_fields["selector"].annotation)[0] for section in sections}
     assert named == set(rule_files()) >= set(PARAMETERS)
+
+
+def test_a_selector_without_a_file_is_told_with_those_that_have_one():
+    with pytest.raises(UserError, match=r"selector: 'improbable' has no file in .*selection; allowed: .*grpo, "):
+        selector("improbable")
 
 
 def test_a_rule_says_what_it_ranks_tokens_by():

@@ -15,9 +15,9 @@ from ict_core import SelectiveGRPOTrainer
 from ict_core.errors import UserError
 from ict_core.models.head import lm_head
 from ict_core.tokens.streaming import token_statistics
-from ict_core.training._passes import check_padding
 from ict_core.training.fast.packed_forward import add_packed_forward, check_family
 from ict_core.training.fast.packing import pack
+from ict_core.training.passes import check_padding
 from ict_core.training.run import grpo_config
 
 SIZES = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2}

@@ -14,10 +14,10 @@ from trl.trainer.utils import split_tensor_dict
 
 from ict_core.config.methods import KlCov
 from ict_core.models.read import read_model
-from ict_core.training._passes import rows_of_groups
 from ict_core.training.choice import Choice
 from ict_core.training.fast import packing, passes
 from ict_core.training.objective import reward_advantages
+from ict_core.training.passes import rows_of_groups
 from ict_core.training.pretrain import save_checkpoint
 
 B, P, T = 16, 7, 12

@@ -24,13 +24,13 @@ from ict_core.problems.mini.decisions import decision_tokens
 from ict_core.problems.mini.problems import training_problems
 from ict_core.seeding import derive_seed, generator
 from ict_core.store.layout import METHODS
-from ict_core.training._trl_arguments import bonus_arguments
 from ict_core.training.fast.sampling import sample_lean
 from ict_core.training.resume import StopAfter
 from ict_core.training.rewards import verifier_reward
 from ict_core.training.run import TrainingRun, build_trainer, grpo_config
 from ict_core.training.token_log import TrainingLog
 from ict_core.training.trainer import SelectiveGRPOTrainer
+from ict_core.training.trl_arguments import bonus_arguments
 
 STEPS = 3
 

@@ -29,7 +29,7 @@ from ict_core.process.failures import check_room, explain
 from ict_core.process.forkserver import begin_run
 from ict_core.process.job_log import JOB
 from ict_core.process.snakemake import hold_folder
-from ict_core.selection.registry import rule_files
+from ict_core.selection.registry import rule_module
 from ict_core.statistics.schemas import STATISTICS as MADE
 from ict_core.statistics.schemas import statistics_of
 from ict_core.store.code import fingerprint
@@ -186,7 +186,7 @@ def gpus(stage, model):
 
 def selector(variant):
     """The library's module of a variant's selector."""
-    return f"selection.{rule_files()[STUDY.method_of(variant).selector]}"
+    return f"selection.{rule_module(STUDY.method_of(variant).selector)}"
 
 
 def folder_of_settings(wildcards, input):

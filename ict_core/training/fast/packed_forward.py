@@ -16,10 +16,10 @@ from trl.kernels import ChunkedLogProbFunction
 
 from ict_core.errors import UserError, one_line
 from ict_core.models.head import lm_head
-from ict_core.training._passes import comparable
 from ict_core.training.fast.on_cpu import LogProbs, ShortAttention, fits
 from ict_core.training.fast.on_gpu import FirstCells, Gather
 from ict_core.training.fast.packing import Packed, pack
+from ict_core.training.passes import comparable
 
 _ATTENTION = "packed"
 _LAYERS = {"full_attention", "sliding_attention"}

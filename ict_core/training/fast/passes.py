@@ -5,9 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ict_core.training._passes import Batch, DensePasses, plain
 from ict_core.training.fast.packed_forward import add_packed_forward, teach, token_log_probs
 from ict_core.training.fast.packing import Packed, pack
+from ict_core.training.passes import Batch, DensePasses, plain
 
 
 class PackedPasses(DensePasses):
@@ -58,7 +58,7 @@ class PackedPasses(DensePasses):
         return trained
 
     def log_probs(self, model: torch.nn.Module, batch: Batch, wanted: Tensor, *, entropy: bool = False) -> Tensor:
-        """See :class:`ict_core.training._passes.DensePasses`; zero where not wanted."""
+        """See :class:`ict_core.training.passes.DensePasses`; zero where not wanted."""
         if not wanted.any():
             wanted = wanted.clone()
             wanted[0, 0] = True  # has weight 0 in the loss; so every rank takes part, and every weight gets a gradient
