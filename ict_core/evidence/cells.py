@@ -133,8 +133,7 @@ def check_configuration(study: Study, cell: Cell, record: Mapping[str, Any], fol
         old = jobs[stage]["config"]
         if study.is_tuned(cell) and stage == MADE:  # `collect` compares the rate with the chosen one
             config["training"]["learning_rate"] = old.get("training", {}).get("learning_rate")
-        # `model.path`: of one machine, in cells that were stored before it was left out
-        if different := [found for found in compare(old, config).different if found[0] != "model.path"]:
+        if different := compare(old, config).different:
             key, stored, expected = different[0]
             raise UserError(
                 f"{folder}: of another configuration: {key}: {stored} there, {expected} in the study"

@@ -53,7 +53,7 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
     lines += [f"  {key}: {value or '—'}" for key, value in row.items()]
     absolute = Path(os.path.abspath(table.parent / ("." if is_claim else "..")))  # noqa: PTH100 - links keep their names
     here = Path(shown(absolute))
-    results = here if len(here.parts) > 2 else absolute  # the names of two folders above it are asked for
+    results = here if len(here.parts) > 1 else absolute  # `parent` of a lone name has no name
     if results.parent.name == "rebuilt":  # by `make figures`, from the stored run's measurements
         results = results.parent.with_name("reference") / results.name
     if problem is not None and not problem.partition("/")[2]:
