@@ -57,8 +57,8 @@ def test_every_selector_of_the_configuration_has_its_rule():
 
 
 def test_a_selector_without_a_file_is_told_with_those_that_have_one():
-    with pytest.raises(UserError, match=r"selector: 'improbable' has no file in .*selection; allowed: .*grpo, "):
-        selector("improbable")
+    with pytest.raises(UserError, match=r"selector: 'unheard-of' has no file in .*selection; allowed: .*grpo, "):
+        selector("unheard-of")
 
 
 def test_a_rule_says_what_it_ranks_tokens_by():
