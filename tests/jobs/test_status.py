@@ -67,8 +67,13 @@ CHILD = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']
 
 
 def job(log, code):
+    return started(log, HOLD + code)
+
+
+def started(log, code, *arguments):
+    """A process that runs as the workflow's jobs do."""
     with log.open("w") as file:
-        command, environment = [sys.executable, "-c", HOLD + code], os.environ | {JOB: "1"}
+        command, environment = [sys.executable, "-c", code, *arguments], os.environ | {JOB: "1"}
         return subprocess.Popen(command, stdout=file, stderr=file, env=environment)
 
 
@@ -190,9 +195,7 @@ def test_who_may_only_read_sees_that_a_job_runs():
 def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(tmp_path, end, told):
     log = tmp_path / "logs/train" / f"{NAME}.log"
     write(log)
-    with log.open("w") as file:
-        command, environment = [sys.executable, "-c", COMMAND, end], os.environ | {JOB: "1"}
-        process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+    process = started(log, COMMAND, end)
     said(log, process)
     if end:
         process.send_signal(signal.Signals[end])

@@ -113,9 +113,9 @@ def test_a_server_gets_one_request_a_prompt_with_a_seed_of_its_own(monkeypatch):
     monkeypatch.setattr(VLLMGeneration, "sync_weights", lambda self: asked.append("weights"))
     monkeypatch.setattr("trl.generation.vllm_generation.DistributedBackend", lambda _: None)
     own = {"model": model, "accelerator": accelerator, "processing_class": None, "mode": "server"}
-    for wrong in ({"logprobs_mode": "raw_logprobs"}, {"max_model_len": 63}):
+    for wrong in (("logprobs_mode", "raw_logprobs"), ("max_model_len", 63)):
         with pytest.MonkeyPatch.context() as patched, pytest.raises(UserError, match=r"server: .* at least 64$"):
-            patched.setitem(settings, *next(iter(wrong.items())))
+            patched.setitem(settings, *wrong)
             SeededGeneration("float32", **own, max_model_length=64)
     generation = SeededGeneration("float32", **own, max_model_length=64)
     generation.probe, generation.seed_of, generation.stop_ids = [[1, 2, 3]], lambda number: 100 + number, [7, 9]

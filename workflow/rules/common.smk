@@ -92,11 +92,10 @@ def in_words(error):
 
 def set_damaged_aside(record):
     """Set damaged outputs aside when a run starts, before it plans: other commands, and a dry run, only look."""
-    starts = getattr(record, "event", None) is LogEvent.WORKFLOW_STARTED
-    while starts and DAMAGED and not workflow.output_settings.dryrun:
-        output, _ = DAMAGED.popitem()
+    if getattr(record, "event", None) is LogEvent.WORKFLOW_STARTED and not workflow.output_settings.dryrun:
         try:
-            logger.warning(f"{output}: kept as {set_aside(output)}")
+            for output in DAMAGED:
+                logger.warning(f"{output}: kept as {set_aside(output)}")
         except OSError as error:
             raise in_words(error) from None
     return True
