@@ -92,7 +92,8 @@ def in_words(error):
 
 def set_damaged_aside(record):
     """Set damaged outputs aside when a run starts, before it plans: other commands, and a dry run, only look."""
-    if getattr(record, "event", None) is LogEvent.WORKFLOW_STARTED and not workflow.output_settings.dryrun:
+    started = getattr(record, "event", None) is LogEvent.WORKFLOW_STARTED
+    if started and not workflow.output_settings.dryrun:
         try:
             for output in DAMAGED:
                 logger.warning(f"{output}: kept as {set_aside(output)}")
