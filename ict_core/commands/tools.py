@@ -58,9 +58,12 @@ def check(
 ) -> int:
     """Check a study's files, then whether this machine can run it; if it cannot, say what to do (status 1)."""
     from ict_core.config.load import check_sources
+    from ict_core.selection.registry import rule_module
     from ict_core.tools.machine_checks import FAULT, check_machine
 
     loaded, root = load_study(study.file), repository(study.file)
+    for method in loaded.methods.values():
+        rule_module(method.selector)
     check_sources(loaded, root, root / study_folder(loaded.name))
     tuned = f", {len(loaded.tuning_cells())} of them to choose learning rates by" if loaded.tuning else ""
     print(

@@ -229,6 +229,7 @@ class Method(Section):
     source: Source | None = Field(default=None, exclude=True)  # source of the rule, shown only in a bench's table
     warmup_steps: ClassVar[int | None]  # a key of the selectors that have a warm-up
     ranks_by: ClassVar[str | None] = None  # the statistic by which the rule ranks tokens, unless a parameter names it
+    keeps_every_token: ClassVar[bool] = False  # whether the rule is GRPO's, unless it has a control
     two_updates: ClassVar[bool] = False  # whether the rule needs a second update on the same rollouts
     entropy_bonus: ClassVar[EntropyBonus | None]  # a key of the selector that keeps every token
     known_steps: ClassVar[bool] = False  # whether the rule reads the true steps, which only generated problems have

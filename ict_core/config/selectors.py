@@ -54,6 +54,7 @@ class Grpo(Method):
     """Every response token."""
 
     selector: Literal["grpo"]
+    keeps_every_token: ClassVar[bool] = True
     entropy_bonus: EntropyBonus | None = Field(default=None, exclude_if=is_absent)  # type: ignore[misc]  # absent: none
 
     def parameters(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """All selection rules by name; each is imported when it is first used."""
 
+import re
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,11 +21,14 @@ def rule_files() -> dict[str, str]:
 
 
 def rule_module(name: str) -> str:
-    """The module of the rule of that name; a UserError if there is none."""
-    modules = rule_files()
+    """The module of the rule of that name; a UserError if there is none, or none that defines its function."""
+    modules, folder = rule_files(), Path(__file__).parent
     if name not in modules:
-        raise UserError(f"selector: {name!r} has no file in {Path(__file__).parent}; allowed: {', '.join(modules)}")
-    return modules[name]
+        raise UserError(f"selector: {name!r} has no file in {folder}; allowed: {', '.join(modules)}")
+    file = folder / f"{modules[name]}.py"
+    if not re.search(rf"^def {file.stem}\(", file.read_text(encoding="utf-8"), re.MULTILINE):
+        raise UserError(f"selector: {name!r}: {file} defines no function {file.stem}, which is to be the rule")
+    return file.stem
 
 
 def selector(name: str) -> "Selector":

@@ -129,7 +129,7 @@ class Choice:
     @property
     def keeps_every_token(self) -> bool:
         """Whether the rule is GRPO's."""
-        return isinstance(self.rule, Rule) and self.rule.selector == "grpo" and self.rule.control is None
+        return isinstance(self.rule, Rule) and self.rule.traits.keeps_every_token and self.rule.control is None
 
     def decided(self, batch: Mapping[str, Tensor], tokenizer: Any) -> Tensor | None:
         """The decision tokens of a rollout batch, (B, T) bool, for a rule that reads them; None for any other rule.

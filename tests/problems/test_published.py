@@ -40,14 +40,8 @@ FILE = "configs/benchmarks/gsm8k.yaml"
 
 @pytest.fixture
 def no_hub(monkeypatch):
-    """A loader that knows local files alone."""
-    original = datasets.load_dataset
-
-    def load_dataset(path, *arguments, **options):
-        assert path == "json", "nothing may be downloaded"
-        return original(path, *arguments, **options)
-
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    """No loader and no token: everything is read from local files."""
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: pytest.fail("something was downloaded"))
     monkeypatch.setattr("ict_core.problems.published.load.get_token", lambda: None)
 
 
@@ -173,8 +167,20 @@ def test_a_broken_mirror_is_named(tmp_path, no_hub):
     assert "columns: answer not in" in message(published, tmp_path)
     write_rows(tmp_path, PLACE, [GSM8K[0], {"question": "Q", "answer": "5"}])
     assert "row 2 of" in (error := message(published, tmp_path)) and "#### <number>" in error
-    (tmp_path / f"{PLACE}.jsonl").write_text("{not JSON")
-    assert "cannot be read: " in message(published, tmp_path)
+    file = tmp_path / f"{PLACE}.jsonl"
+    for broken, told in [(line, "cannot be read: ") for line in ("{not", "\xff", "[" * 10**5)] + [
+        ("5", "no JSON object")
+    ]:
+        file.write_bytes(f"{json.dumps(GSM8K[0])}\n{broken}\n".encode("latin-1"))
+        assert f"line 2 of {file} " in (error := message(published, tmp_path)) and told in error
+    file.write_text("")
+    assert f"columns: question, answer not in {file}" in message(published, tmp_path)
+
+
+def test_a_text_of_a_mirror_that_looks_like_a_date_stays_one(tmp_path, no_hub):
+    row = {"question": "2024-01-01", "answer": "#### 1"}
+    write_rows(tmp_path, PLACE, [row])
+    assert list(load_problems(stated("gsm8k", [gsm8k.read(row)]), tmp_path, 0)["question"]) == ["2024-01-01"]
 
 
 def test_an_answer_type_that_the_reader_does_not_give_is_named(tmp_path, no_hub):

@@ -9,9 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ict_core.commands.cli import main
 from ict_core.config.method_files import load_methods
 from ict_core.config.selectors import method_schema
 from ict_core.errors import UserError
+from ict_core.selection import registry
 from ict_core.selection.base import TokenBatch, distinct_rules, quantile_of, top_fraction
 from ict_core.selection.registry import rule_files, selector
 from ict_core.store import layout
@@ -59,6 +61,13 @@ def test_every_selector_of_the_configuration_has_its_rule():
 def test_a_selector_without_a_file_is_told_with_those_that_have_one():
     with pytest.raises(UserError, match=r"selector: 'unheard-of' has no file in .*selection; allowed: .*grpo, "):
         selector("unheard-of")
+
+
+def test_a_rule_without_its_function_is_told_before_a_training(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(registry, "__file__", str(tmp_path / "registry.py"))
+    (tmp_path / "grpo.py").write_text("def grpo_of(batch): ...\n# def grpo(batch): ...\n")
+    assert main(["check", "--files", "configs/studies/smoke.yaml"]) == 2
+    assert f"'grpo': {tmp_path}/grpo.py defines no function grpo" in capsys.readouterr().err
 
 
 def test_a_rule_says_what_it_ranks_tokens_by():

@@ -1,4 +1,4 @@
-"""Published sets: the same problems through `datasets` from the hub or a mirror folder, or problems of generators.
+"""Published sets: the same problems from the hub, through `datasets`, or from a mirror folder, or those of generators.
 
 A reader turns a row into a problem with its gold answer, under an id that does not depend on row order. It reads the
 row with :func:`text` and :func:`label`, and normalises the gold answer with :func:`integer`, :func:`number` or
@@ -9,7 +9,6 @@ import hashlib
 import json
 import math
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
@@ -269,34 +268,49 @@ def _rows(published: PublishedSet, config: str, mirror: Path | None) -> tuple[st
     if mirror:
         place = (copy.hub, copy.config, copy.split) if copy else (published.hub, config, published.split)
         origin = f"{mirror.joinpath(*place)}.jsonl"
-        if not Path(origin).is_file():
-            raise UserError(
-                f"{published.file}: the mirror has no file {origin}; put it there, or leave out data.mirror"
-            )
+        rows = _of_file(published.file, origin)
     else:
         origin = f"{published.hub} ({config}, {published.split}, revision {published.revision})"
-    with tempfile.TemporaryDirectory() as cache:  # no cache outlives the mirror's file that it copies
+        rows = _downloaded(published, config, origin)
+    names = dict.fromkeys(name for row in rows for name in row)
+    if missing := [column for column in columns if column not in names]:
+        raise UserError(
+            f"{published.file}: columns: {', '.join(missing)} not in {origin}, which has {', '.join(names)}"
+        )
+    return origin, [{column: row.get(column) for column in columns} for row in rows]
+
+
+def _of_file(stated: str, origin: str) -> list[dict[str, Any]]:
+    """The rows of a mirror's file, one JSON object a line; `stated` is the set's YAML file."""
+    if not Path(origin).is_file():
+        raise UserError(f"{stated}: the mirror has no file {origin}; put it there, or leave out data.mirror")
+    rows = []
+    for number, line in enumerate(Path(origin).read_bytes().split(b"\n"), start=1):
         try:
-            if mirror:
-                dataset = datasets.load_dataset("json", data_files=origin, split="train", cache_dir=cache)
-            else:
-                dataset = datasets.load_dataset(
-                    published.hub,
-                    config,
-                    split=published.split,
-                    revision=published.revision,
-                    token=published.gated,  # True: the library finds the token itself; it is in no variable here
-                )
-        except _FAILURES as error:
-            if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-                raise
-            raise UserError(f"{published.file}: {origin} cannot be read: {_without_token(one_line(error))}") from None
-        if missing := [column for column in columns if column not in dataset.column_names]:
-            raise UserError(
-                f"{published.file}: columns: {', '.join(missing)} not in {origin}, "
-                f"which has {', '.join(dataset.column_names)}"
-            )
-        return origin, dataset.select_columns(columns).to_list()
+            if line.strip():
+                rows.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{stated}: line {number} of {origin} cannot be read: {one_line(error)}") from None
+        if rows and not isinstance(rows[-1], dict):
+            raise UserError(f"{stated}: line {number} of {origin} is no JSON object; allowed: one of a row's columns")
+    return rows
+
+
+def _downloaded(published: PublishedSet, config: str, origin: str) -> list[dict[str, Any]]:
+    """The rows of one config from the hub, or from its client's cache."""
+    try:
+        dataset = datasets.load_dataset(
+            published.hub,
+            config,
+            split=published.split,
+            revision=published.revision,
+            token=published.gated,  # True: the library finds the token itself; it is in no variable here
+        )
+        return dataset.to_list()
+    except _FAILURES as error:
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
+        raise UserError(f"{published.file}: {origin} cannot be read: {_without_token(one_line(error))}") from None
 
 
 def _without_token(line: str) -> str:
