@@ -247,7 +247,8 @@ def batches() -> str:
 
 def paper_readings() -> str:
     """How many of the readings give the paper's figures for the kept tokens, by model and set of prompts."""
-    frame = pd.read_parquet(REFERENCE / "readings/readings.parquet")
+    studies = ("readings", "smollm2-readings")
+    frame = pd.concat(pd.read_parquet(REFERENCE / study / "readings.parquet") for study in studies)
     rows = []
     for (model, variant), found in frame.groupby(["model", "variant"], sort=False):
         first, second = (found[found["set"] == name] for name in ("first", "second"))

@@ -103,12 +103,13 @@ def test_the_pages_of_a_stored_token_study_are_made_anew_byte_for_byte(study, tm
     assert [name for name in shown if (tmp_path / name).read_bytes() != (folder / name).read_bytes()] == []
 
 
-def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_byte(tmp_path):
-    folder = REFERENCE.parent / "readings"
+@pytest.mark.parametrize("study", ["readings", "smollm2-readings"])
+def test_the_table_and_the_figure_of_the_stored_readings_are_made_anew_byte_for_byte(study, tmp_path):
+    folder = REFERENCE.parent / study
     manifest = read_manifest(folder / MANIFEST)
     frame = records.read_frame(folder / "readings.parquet", records.STUDY_READINGS)
     assert not manifest["source"]["dirty"] and len(frame) == 2 * 960 * len(manifest["read"])
-    note = load_study(REPOSITORY / "configs/studies/readings.yaml").note
+    note = load_study(REPOSITORY / "configs/studies" / f"{study}.yaml").note
     write(readings_table(frame), tmp_path, note)
     with rc_context(RC):
         write_figure(readings.draw(frame, ranges_of(REPOSITORY / "configs/claims.yaml")), "readings", tmp_path, note)
