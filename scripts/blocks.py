@@ -82,17 +82,22 @@ def finding(study: str) -> str:
     return answer(study).splitlines()[0]
 
 
+def rows_of_bench(study: str) -> list[dict[str, str]]:
+    """The rows of a study's table `bench`, as texts by their headings."""
+    text = (REFERENCE / study / "tables/bench.md").read_text("utf-8")
+    lines = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("|")]
+    head, _, *body = ([cell.strip() for cell in cells] for cells in lines)
+    return [dict(zip(head, cells, strict=True)) for cells in body]
+
+
 def bench_table(study: str, differences: Sequence[str]) -> str:
     """The stored table `bench`, with the share of known forks that each rule keeps."""
     folder = REFERENCE / study
     arms, same_tokens = Stored(folder).settings.arms, ("normaliser", "surrogate")
-    lines = [line for line in (folder / "tables/bench.md").read_text("utf-8").splitlines() if line.startswith("|")]
-    head, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     forks = pd.read_csv(folder / "tables/forks.csv")
     forks = forks.query("rollouts == 'grpo' and measure == 'recall' and when == 'all'").set_index("rule")["mean"]
     rows = []
-    for cells in body:
-        row = dict(zip(head, cells, strict=True))
+    for row in rows_of_bench(study):
         arm, kept = arms[row["rule"]], "—"
         names = [row["rule"], arm.of if arm.factor in same_tokens else row["rule"].replace("-kept", "-tokens")]
         if row["A > 0"] != "—":  # the rule has the baseline's advantages
@@ -259,6 +264,13 @@ def paper_readings() -> str:
     return table(heads, rows)
 
 
+def trained_readings() -> str:
+    """How the readings of ICT's formula do beside GRPO and as many random tokens."""
+    heads = ["own rate", "effective share", "Δ base", "Δ grpo", "Δ random"]
+    rows = [[f"`{row['rule']}`", *(row[head] for head in heads)] for row in rows_of_bench("mini-readings")]
+    return table(["reading", *heads], rows)
+
+
 def ablations() -> str:
     """Every variant of the stored ablations: pass@4, what it changes, and its difference from its reference."""
     frame = pd.read_csv(REFERENCE / "mini-ablations/tables/ablations.csv").rename(columns={"value in reference": "old"})
@@ -293,7 +305,7 @@ def _over_seeds(rewards: dict[str, float]) -> str:
 PAGES = {"docs/bench-tables.md": bench_tables}
 BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {"answer": partial(answer, "mini"), "replications": replications},
-    "docs/methods.md": {"readings": paper_readings},
+    "docs/methods.md": {"readings": paper_readings, "trained": trained_readings},
     "docs/statistics.md": {"floors": smallest_p, "seeds": seeds_and_differences},
     "docs/mini-world.md": {
         "rates": chosen_rates,

@@ -33,7 +33,7 @@ from ict_core.tables.write import write
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 OTHERS = ["mini-20", "mini-40", "mini-again", "mini-again-2", "mini-again-3", "mini-ablations", "mini-batch", "smollm2"]
-OTHERS += ["rules", "rules-controls", "rules-two-updates", "kl-cov-scopes"]
+OTHERS += ["rules", "rules-controls", "rules-two-updates", "kl-cov-scopes", "mini-readings"]
 REBUILD = ("--snakefile", "workflow/reference.smk")
 # all but the figures' own files: the notebook draws each of them, and the smoke study writes them
 MADE = ("claims.json", "paper_figures.ipynb", "paper/paper.md", "figures/forest.png")
