@@ -1,6 +1,5 @@
 """Grading within limits: worker processes that are killed when an answer takes too long or too much memory."""
 
-import contextlib
 import json
 import math
 import os
@@ -61,11 +60,14 @@ class _Worker:
         self.ready = False
         self.item: Item | None = None  # what it is grading
 
-    def ask(self, item: Item, seconds: float) -> None:
-        """Give it an item to grade."""
-        self.item, self.deadline = item, time.monotonic() + seconds
-        with contextlib.suppress(BrokenPipeError):  # it died while it was idle, as `hear` will find
+    def ask(self, item: Item, seconds: float) -> bool:
+        """Give it an item to grade; False if it died while it was idle, as `hear` will find."""
+        try:
             self.connection.send_bytes(json.dumps(item).encode())
+        except ConnectionError:
+            return False
+        self.item, self.deadline = item, time.monotonic() + seconds
+        return True
 
     def hear(self) -> Verdict | None:
         """The worker's message: None when it is ready, then verdicts. It has read untrusted text, so it is checked."""
@@ -168,8 +170,8 @@ class GradingPool:
             while len(self._workers) < min(self._most, needed):
                 self._workers.append(_Worker(self._grade, self._seconds, self._memory_mib))
             for worker in self._workers:
-                if worker.ready and not worker.item and todo:
-                    worker.ask(todo.popleft(), self._seconds)
+                if worker.ready and not worker.item and todo and worker.ask(todo[0], self._seconds):
+                    todo.popleft()
             nearest = min(worker.deadline for worker in self._workers) - time.monotonic()
             heard = wait([worker.connection for worker in self._workers], None if nearest == math.inf else nearest)
             for worker in list(self._workers):
