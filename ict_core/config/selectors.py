@@ -45,6 +45,11 @@ def selector_sections() -> dict[str, type[Method]]:
     return {names[0]: kind for kind, names in stated.items() if names}
 
 
+def section_of(selector: str) -> type[Method]:
+    """The section of a selector; that of all methods for one that has none here, as a rule of a stored study may."""
+    return selector_sections().get(selector, Method)
+
+
 def method_schema() -> Any:
     """The type of a file of `configs/methods`: any of the sections here, distinguished by `selector`."""
     return Annotated[Union[tuple(selector_sections().values())], Field(discriminator="selector")]  # noqa: UP007

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from ict_core.config.comparison import ABSENT
-from ict_core.config.methods import Method
-from ict_core.config.selectors import selector_sections
+from ict_core.config.selectors import section_of
 from ict_core.config.study_file import Validity
 from ict_core.errors import UserError
 from ict_core.process.machine import hardware_class
@@ -126,7 +125,7 @@ class Settings:
         percents: dict[str, float] = {}
         for variant in self.variants:
             method = self.whole["methods"][variant]
-            percent = selector_sections().get(method["selector"], Method).percent_kept(method)
+            percent = section_of(method["selector"]).percent_kept(method)
             factor = (method.get("ablation") or {}).get("factor")
             if percent is not None and factor in (None, "keep", "percent", "score"):
                 percents[variant] = int(percent) if percent.is_integer() else percent

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ict_core.config.methods import Control, Method
-from ict_core.config.selectors import selector_sections
+from ict_core.config.selectors import section_of
 from ict_core.selection.registry import selector
 from ict_core.store.token_scores import UNSAMPLED_SCORES
 from ict_core.tokens.streaming import TokenStatistics
@@ -127,7 +127,7 @@ class Rule:
     @property
     def traits(self) -> type[Method]:
         """The section of the selector, with what is true of all its variants (``ranks_by``, ``two_updates`` ...)."""
-        return selector_sections().get(self.selector, Method)
+        return section_of(self.selector)
 
     @property
     def sampled(self) -> bool:

@@ -1,5 +1,6 @@
 """All selection rules by name; each is imported when it is first used."""
 
+import functools
 import re
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +32,7 @@ def rule_module(name: str) -> str:
     return file.stem
 
 
+@functools.cache
 def selector(name: str) -> "Selector":
     """The rule of that name; only its own module is imported."""
     module = rule_module(name)

@@ -4,8 +4,7 @@ import math
 
 import pandas as pd
 
-from ict_core.config.methods import Method
-from ict_core.config.selectors import selector_sections
+from ict_core.config.selectors import section_of
 from ict_core.statistics.pairing import seed_range, shares_kept, shown_variants
 from ict_core.tables._comparison import by_metric, compared, resolved
 from ict_core.tables.registry import TableDeclaration
@@ -28,7 +27,7 @@ TABLE = TableDeclaration(
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:
     """Every fraction of every selector; first the first baseline, with 100 percent if it selects every token."""
     rows, reference = [], settings.baselines[0]
-    is_all = selector_sections().get(settings.whole["methods"][reference]["selector"], Method).keeps_every_token
+    is_all = section_of(settings.whole["methods"][reference]["selector"]).keeps_every_token
     for model in levels["model"].unique():
         kept = shares_kept(shown_variants(levels, model, settings.variants), settings.kept)
         shares = {reference: (reference, 100 if is_all else math.nan), **kept}

@@ -168,9 +168,8 @@ def test_a_broken_mirror_is_named(tmp_path, no_hub):
     write_rows(tmp_path, PLACE, [GSM8K[0], {"question": "Q", "answer": "5"}])
     assert "row 2 of" in (error := message(published, tmp_path)) and "#### <number>" in error
     file = tmp_path / f"{PLACE}.jsonl"
-    for broken, told in [(line, "cannot be read: ") for line in ("{not", "\xff", "[" * 10**5)] + [
-        ("5", "no JSON object")
-    ]:
+    unread = dict.fromkeys(["{not", "\xff", "[" * 10**5], "cannot be read: ")
+    for broken, told in {**unread, "5": "no JSON object"}.items():
         file.write_bytes(f"{json.dumps(GSM8K[0])}\n{broken}\n".encode("latin-1"))
         assert f"line 2 of {file} " in (error := message(published, tmp_path)) and told in error
     file.write_text("")

@@ -286,13 +286,15 @@ def _of_file(stated: str, origin: str) -> list[dict[str, Any]]:
         raise UserError(f"{stated}: the mirror has no file {origin}; put it there, or leave out data.mirror")
     rows = []
     for number, line in enumerate(Path(origin).read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
         try:
-            if line.strip():
-                rows.append(json.loads(line))
+            row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{stated}: line {number} of {origin} cannot be read: {one_line(error)}") from None
-        if rows and not isinstance(rows[-1], dict):
+        if not isinstance(row, dict):
             raise UserError(f"{stated}: line {number} of {origin} is no JSON object; allowed: one of a row's columns")
+        rows.append(row)
     return rows
 
 
