@@ -60,8 +60,8 @@ def hardware_class(platform: Mapping[str, Any], process: Mapping[str, Any]) -> l
     of one name may differ; an older manifest records the name alone. Deterministic numerics are an entry of their own.
     """
     chosen = process.get("numerics", {}).get("chosen")
-    if chosen == "portable":
-        cpu = "a CPU with portable numerics"
+    if numerics.is_portable(chosen):
+        cpu = f"a CPU with {chosen} numerics"
     elif "cpu_flags" in platform:
         flags = hashlib.sha256(" ".join(platform["cpu_flags"]).encode()).hexdigest()[:8]
         cpu = f"{platform['cpu']} (instructions {flags})"

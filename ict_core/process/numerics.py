@@ -2,8 +2,10 @@
 
 Each library chooses its kernels by the processor, and kernels of different width or vendor sum in different orders. So
 the same training gives other weights on another class of CPU. **portable** numerics hold all libraries to code that
-gives the same bytes on every x86-64 CPU with AVX2, Intel's and AMD's, with AVX-512 and without. **native** numerics
-leave the libraries their choice, which is faster. They read it once, on import, so :func:`use` must come before that.
+gives the same bytes on every x86-64 CPU with AVX2, Intel's and AMD's, with AVX-512 and without. **portable-avx512**
+numerics hold OpenBLAS alone to wider kernels: the same bytes on every x86-64 CPU with AVX-512, and a large model's
+products in half the time. **native** numerics leave the libraries their choice. Libraries read it once, on import, so
+:func:`use` must come before that.
 
 **deterministic** is for GPUs: two runs of a cell on one kind of GPU with the same packages should give the same bytes.
 """
@@ -18,12 +20,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 from ict_core.errors import UserError
 from ict_core.process._kernels import held_products, hold_roots, products_are_held, release_roots, roots_are_exact
 
-Numerics = Literal["portable", "native", "deterministic"]
+Portable = Literal["portable", "portable-avx512"]
+Numerics = Literal[Portable, "native", "deterministic"]
 
 PINS = {
     "ATEN_CPU_CAPABILITY": "avx2",  # torch's own kernels
@@ -37,6 +40,9 @@ PINS = {
 }
 """The environment variables of portable numerics. vLLM reads none for its kernels: see :func:`limit_vllm`."""
 
+AVX512_PINS = {**PINS, "OPENBLAS_CORETYPE": "SkylakeX"}
+"""Those of `portable-avx512`: the products of a training are OpenBLAS's, and little else takes long."""
+
 DETERMINISTIC = {
     "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # torch's notes ask for it or for :16:8, which vLLM sets on Hopper for itself
     "FLASH_ATTENTION_DETERMINISTIC": "1",  # as in the full determinism of transformers and of verl
@@ -45,12 +51,18 @@ DETERMINISTIC = {
 """The environment variables of deterministic numerics; :func:`products` sets torch's own algorithms."""
 
 _AGAINST = ("NPY_DISABLE_CPU_FEATURES", "MKL_ENABLE_INSTRUCTIONS", "DNNL_MAX_CPU_ISA")  # removed, as they undo pins
+_READERS = ("numpy", "torch", "pyarrow")
 _HELD: dict[Numerics, tuple[dict[str, str | None], tuple[str, ...]]] = {  # variables, and who reads them on import
-    "portable": ({**PINS, **dict.fromkeys(_AGAINST)}, ("numpy", "torch", "pyarrow")),
+    "portable": ({**PINS, **dict.fromkeys(_AGAINST)}, _READERS),
+    "portable-avx512": ({**AVX512_PINS, **dict.fromkeys(_AGAINST)}, _READERS),
     "deterministic": ({**DETERMINISTIC}, ("vllm",)),
     "native": ({}, ()),
 }
-_NEEDED = {"avx2", "fma", "f16c"}
+_AVX2 = {"avx2", "fma", "f16c"}
+_NEEDED: dict[Portable, set[str]] = {
+    "portable": _AVX2,
+    "portable-avx512": {*_AVX2, "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"},
+}
 _TELLING = re.compile(r"sse|avx|fma|f16c|amx")  # the CPU flags by which libraries choose
 _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_supported", "_is_amx_fp16_supported",
           "_is_vnni_supported")  # fmt: skip
@@ -58,7 +70,7 @@ _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # MKL's names of its branches; a
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
 _ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
 _WANTED = {"torch": "AVX2", "roots": "IEEE 754", "products": "OpenBLAS", "mkl": "COMPATIBLE",
-           "numpy": "AVX2", "openblas": "Haswell", "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
+           "numpy": "AVX2", "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
 
 _chosen: Numerics | None = None
 _before: dict[str, str | None] = {}  # values that `use` has replaced
@@ -70,8 +82,8 @@ def use(numerics: Numerics) -> None:
     UserError: this CPU cannot have portable numerics, or a library was imported before its numerics were set.
     """
     global _chosen
-    if numerics == "portable":
-        _check_cpu()
+    if is_portable(numerics):
+        _check_cpu(numerics)
     pins, readers = _HELD[numerics]
     already_set = all(os.environ.get(name) == value for name, value in pins.items())  # by this process, or its parent
     late = [name for name in readers if sys.modules.get(name) is not None]
@@ -92,20 +104,26 @@ def chosen() -> Numerics | None:
     return _chosen
 
 
+def is_portable(numerics: str | None) -> TypeGuard[Portable]:
+    """Whether numerics give the same bytes on CPUs of every vendor."""
+    return numerics in _NEEDED
+
+
 def check() -> None:
     """Raise a UserError if portable numerics were chosen and an imported library uses other kernels.
 
     Once torch has been imported, portable numerics take its roots from numpy: see :mod:`ict_core.process._kernels`.
     """
-    if _chosen != "portable":
+    if not is_portable(_chosen):
         release_roots()
         return
     if _imported("torch", "library") and _imported("torch", "compiler"):
         hold_roots()
-    mismatched = {name: used for name, used in in_force().items() if used != _WANTED[name]}
+    wanted = {**_WANTED, "openblas": _HELD[_chosen][0]["OPENBLAS_CORETYPE"]}
+    mismatched = {name: used for name, used in in_force().items() if used != wanted[name]}
     if mismatched:
-        message = ", ".join(f"{name} uses {used}, wanted {_WANTED[name]}" for name, used in mismatched.items())
-        raise UserError(f"numerics: portable was chosen, and {message}; {_MEND}")
+        message = ", ".join(f"{name} uses {used}, wanted {wanted[name]}" for name, used in mismatched.items())
+        raise UserError(f"numerics: {_chosen} was chosen, and {message}; {_MEND}")
 
 
 def in_force() -> dict[str, str]:
@@ -126,7 +144,7 @@ def products() -> Iterator[None]:
             held.callback(torch.use_deterministic_algorithms, torch.are_deterministic_algorithms_enabled())
             torch.use_deterministic_algorithms(True)
             held.enter_context(torch.backends.cudnn.flags(deterministic=True, benchmark=False))
-        elif _chosen == "portable":
+        elif is_portable(_chosen):
             importlib.import_module("numpy")  # loads OpenBLAS
             held.enter_context(held_products(_set_openblas_threads))
         yield
@@ -134,7 +152,7 @@ def products() -> Iterator[None]:
 
 def limit_vllm() -> None:
     """If portable, have vLLM load its AVX2 library on import: torch, which it asks, then denies wider instructions."""
-    if _chosen != "portable":
+    if not is_portable(_chosen):
         return
     import torch
 
@@ -162,12 +180,13 @@ def proc_lines(path: str) -> list[str]:
         return []
 
 
-def _check_cpu() -> None:
+def _check_cpu(numerics: Portable) -> None:
     if platform.machine() != "x86_64":
-        raise UserError(f"numerics: portable is for x86-64 CPUs, and this one is {platform.machine()}; {_ELSE}")
-    lacking = sorted(_NEEDED - set(cpu_flags()))
+        raise UserError(f"numerics: {numerics} is for x86-64 CPUs, and this one is {platform.machine()}; {_ELSE}")
+    needed = _NEEDED[numerics]
+    lacking = sorted(needed - set(cpu_flags()))
     if lacking:
-        raise UserError(f"numerics: portable needs a CPU with {', '.join(sorted(_NEEDED))}, and this one lacks "
+        raise UserError(f"numerics: {numerics} needs a CPU with {', '.join(sorted(needed))}, and this one lacks "
                         f"{', '.join(lacking)}; {_ELSE}")  # fmt: skip
 
 
