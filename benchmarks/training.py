@@ -8,9 +8,9 @@
 A training runs mini-s with portable numerics on one thread: 32 prompts a step and 8 rollouts each, in one micro-batch.
 It starts from the base model of mini's first seed, or from one pretrained for 600 steps. With `--world one-step` it
 trains SmolLM2-135M after the supervised start of the study `smollm2-one-step`, by that study's recipe at a constant
-learning rate. The other tree then uses native numerics, as it has no others at this size. Afterwards both trees answer
-40 test problems 8 times. The two trees take turns, each job in a process of its own, with the same base and problems.
-A figure is the median over rounds, and a ratio is taken within each round. The parts are wall seconds from
+learning rate, with `--numerics`. The other tree then has native ones, as it has no others at this size. Afterwards
+both answer 40 test problems 8 times. The trees take turns, each job in a process of its own, with the same base and
+problems. A figure is the median over rounds, and a ratio is taken within each round. The parts are wall seconds from
 `timing.parquet`. The commit must be in this repository's history.
 """
 
@@ -22,13 +22,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 import report
 import yaml
 
 from ict_core.problems.mini.problems import training_problems
+from ict_core.process.numerics import Portable
 from ict_core.store import records
 from ict_core.store.layout import StudyFiles
 
@@ -127,6 +128,7 @@ def main() -> None:
     parser.add_argument("--pretraining", type=int, default=600, help="steps, where no base model is stored")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--world", choices=["mini", "one-step"], default="mini")
+    parser.add_argument("--numerics", choices=get_args(Portable), default="portable", help="of one-step, in this tree")
     quick = {"against": "HEAD", "methods": ["grpo"], "steps": 1, "prompts": 2, "pretraining": 1, "rounds": 1}
     options = report.parse(parser, **quick)
     real = options.world == "one-step"
@@ -137,7 +139,7 @@ def main() -> None:
         of = options.methods, options.steps, options.prompts or (8 if real else 32)
         if real:
             base, problems, asked = real_inputs(trees["today"])
-            numerics = {"today": "portable", options.against: "native"}
+            numerics = {"today": options.numerics, options.against: "native"}
             studies = {name: real_study(tree, of, numerics[name]) for name, tree in trees.items()}
         else:
             base, problems = report.mini_model(folder, options.pretraining), folder / "problems.parquet"

@@ -15,8 +15,10 @@ from ict_core.process import numerics
 from ict_core.process.machine import hardware_class, this_process
 
 LIBRARIES = "import numpy, pyarrow, scipy.linalg, torch"
-HELD = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "openblas": "Haswell"}
-HELD |= {"arrow": "avx2"}
+HELD = {"torch": "AVX2", "roots": "IEEE 754", "mkl": "COMPATIBLE", "numpy": "AVX2", "arrow": "avx2"}
+OPENBLAS = {"portable": "Haswell", "portable-avx512": "SkylakeX"}
+AVX512 = pytest.mark.skipif("avx512vl" not in numerics.cpu_flags(), reason="this CPU has no AVX-512")
+PORTABLE = ("portable", pytest.param("portable-avx512", marks=AVX512))
 TELL = "import json; print(json.dumps(numerics.in_force()))"
 
 
@@ -29,12 +31,13 @@ def run(*lines: str, **variables: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_library_is_held_and_says_so_until_native_numerics_are_chosen():
+@pytest.mark.parametrize("chosen", PORTABLE)
+def test_every_library_is_held_and_says_so_until_native_numerics_are_chosen(chosen):
     native = ("numerics.use('native')", "with numerics.products():", f"    {TELL}")
-    done = run("numerics.use('portable')", LIBRARIES, "numerics.check()", TELL, *native)
+    done = run(f"numerics.use('{chosen}')", LIBRARIES, "numerics.check()", TELL, *native)
     assert done.returncode == 0, done.stderr
     held, let_go = map(json.loads, done.stdout.splitlines())
-    assert held == HELD and not let_go.keys() & {"roots", "products"}
+    assert held == HELD | {"openblas": OPENBLAS[chosen]} and not let_go.keys() & {"roots", "products"}
 
 
 @pytest.mark.parametrize("library", ["numpy", "pyarrow"])
@@ -59,6 +62,32 @@ def test_what_a_user_has_set_gives_way_and_comes_back_for_native():
     done = run("numerics.use('portable')", tell, "numerics.use('native')", tell, **mine)
     assert done.returncode == 0, done.stderr
     assert [*map(json.loads, done.stdout.splitlines())] == [["avx2", None, "COMPATIBLE"], ["default", "AVX2", None]]
+
+
+@AVX512
+def test_products_with_avx_512_are_the_bytes_that_another_cpu_gave():
+    """Of an AMD EPYC of family 26; longer sums than one block of OpenBLAS, in either order of the factors."""
+    done = run(
+        "import hashlib",
+        "numerics.use('portable-avx512')",
+        "import numpy, torch",
+        "a, b = (torch.randn(n, 1000, generator=torch.Generator().manual_seed(n)) for n in (257, 130))",
+        "with numerics.products():",
+        "    for product in a @ b.T, (b @ a.T).T:",
+        "        print(hashlib.sha256(product.contiguous().numpy().tobytes()).hexdigest()[:16])",
+    )
+    assert done.stdout.split() == ["5379ca481c3b775f"] * 2, done.stderr
+
+
+def test_numerics_with_avx_512_refuse_a_cpu_without_and_a_process_that_holds_narrower_kernels(monkeypatch):
+    narrow, wide = ("avx2", "f16c", "fma"), ("avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
+    monkeypatch.setattr(numerics, "cpu_flags", lambda: (*narrow, *wide))
+    with pytest.raises(UserError, match="portable-avx512 was chosen after the import of numpy"):
+        numerics.use("portable-avx512")
+    monkeypatch.setattr(numerics, "cpu_flags", lambda: narrow)
+    with pytest.raises(UserError, match="portable-avx512 needs .*lacks avx512bw, avx512cd"):
+        numerics.use("portable-avx512")
+    assert numerics.chosen() == "portable"
 
 
 def test_a_cpu_without_avx2_is_told_what_to_do(monkeypatch):

@@ -95,6 +95,17 @@ def test_portable_numerics_give_the_same_bits_on_other_cpus_and_native_ones_do_n
 
 
 @pytest.mark.long
+@pytest.mark.skipif("avx512vl" not in numerics.cpu_flags(), reason="this CPU has no AVX-512")
+def test_wider_portable_numerics_change_products_alone_and_give_the_same_bits_on_another_vendor_s_cpu(library):
+    here, held = bits("portable-avx512")
+    narrow, _ = bits("portable")
+    linear_algebra = ("a training's", "numpy product", "numpy least squares", "scipy solve")
+    differ = {name for name in here if here[name] != narrow[name]}
+    assert "a training's 9000 x 64 x 352 on 1" in differ and all(name.startswith(linear_algebra) for name in differ)
+    assert [here, held] == bits("portable-avx512", **preloaded(library, "amd"))
+
+
+@pytest.mark.long
 def test_a_cell_is_the_same_bytes_on_another_cpu(library, uninterrupted, tmp_path):
     copy = Copy(tmp_path / "copy", uninterrupted)
     copy.environment |= preloaded(library, "amd-avx2")
