@@ -171,10 +171,10 @@ def training_of_a_real_model() -> str:
 
 
 def power_of_a_real_model() -> str:
-    """The smallest difference that a study of six seeds detects with power 0.8, by the spread between seeds."""
+    """The smallest difference that a study of eight seeds detects with power 0.8, by the spread between seeds."""
     spreads = (0.01, 0.02, 0.03, 0.05, 0.08)
     rows = [
-        [f"{ALPHA / tests:.3f}", *(f"{100 * detectable(sd, 6, 0.8, ALPHA / tests):.1f}" for sd in spreads)]
+        [f"{ALPHA / tests:.3f}", *(f"{100 * detectable(sd, 8, 0.8, ALPHA / tests):.1f}" for sd in spreads)]
         for tests in (1, 3)
     ]
     return table(["level", *(f"sd {100 * sd:.0f}" for sd in spreads)], rows)
