@@ -156,11 +156,26 @@ class Validity(Section):
             yield refused("below_ceiling_points", self.below_ceiling_points, allowed)
 
 
+class Primary(Section):
+    """The study's own question, declared before the runs: differences, corrected together and answered first."""
+
+    metric: Literal["pass@1", "pass@4"]  # averaged over the benchmarks
+    comparisons: tuple[tuple[Name, Name], ...] = Field(
+        min_length=1, description="a list of [a method, the method that it is to be better than]"
+    )
+
+    def faults(self) -> Iterator[Fault]:
+        for index, pair in enumerate(self.comparisons):
+            if set(pair) in [{pair[0]}, *map(set, self.comparisons[:index])]:
+                yield refused(f"comparisons[{index}]", list(pair), "two different methods, and each pair once")
+
+
 class EvidenceBounds(Section):
     """What counts as a difference worth finding, declared before the runs."""
 
     margin_points: float = Field(gt=0, lt=100)  # percent points; arms that are closer than this are equivalent
     power: float = Field(gt=0.5, lt=1)  # for the smallest detectable difference and the seeds needed
+    primary: Primary | None = Field(default=None, exclude_if=is_absent)  # absent: the ledger's first claim leads
     validity: Validity | None = Field(default=None, exclude_if=is_absent)  # absent: no gates
 
 
@@ -249,6 +264,8 @@ class StudyFile(Section):
         named, variants = _by_place("shown", self.shown), self.variants()
         named |= _by_place("token_study.trained", self.token_study.trained)
         named |= {"evidence.validity.baseline": self.evidence.validity.baseline} if self.evidence.validity else {}
+        for index, pair in enumerate(self.evidence.primary.comparisons if self.evidence.primary else ()):
+            named |= _by_place(f"evidence.primary.comparisons[{index}]", pair)
         for key, name in named.items():
             if name not in variants:
                 yield Fault(key, f"{name!r} is not in the grid; {one_of(variants)}")

@@ -1,4 +1,4 @@
-"""A bench of rules: which arms are controls of which rules, and the claims that follow."""
+"""The claims that a study adds to the ledger: those of its own question, and of a bench of rules with controls."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,8 @@ from ict_core.evidence.stored import ArmVariation, Settings
 from ict_core.statistics.schemas import Metric
 
 OVER_BASELINE, OVER_CONTROLS = "rules-over-the-baseline", "rules-over-their-controls"
-"""The two families of claims, each with its own Holm correction."""
+"""The two families of a bench's claims, each with its own Holm correction."""
+PRIMARY = "primary"  # the family of the study's own question
 
 MEAN_ONE = "mean-one"  # the control whose weights are the rule's divided by their mean; all others are at random
 SAME_SIGN = "-same-sign"  # ends the name of a control at random among tokens with the same sign of A
@@ -54,23 +55,32 @@ def rules_of(settings: Settings) -> list[str]:
 
 def bench_claims(settings: Settings) -> list[Claim]:
     """The claims that each rule of a bench raises pass@4 over the first baseline, and over each of its controls."""
-    baseline = settings.baselines[0]
+    baseline, source = settings.baselines[0], "asked of every rule and each of its controls (docs/rules.md)"
     pairs = [(OVER_BASELINE, rule, baseline) for rule in rules_of(settings)]
     pairs += [(OVER_CONTROLS, rule, control) for control, rule in bench_controls(settings).items()]
-    return [
-        Claim(
-            id=f"{rule}-over-{against}",
-            family=family,
-            statement=f"`{rule}` raises the average {BENCH_METRIC} over `{against}`.",
-            source="asked of every rule and each of its controls (docs/rules.md)",
-            test=DifferenceTest(
-                kind="difference", ours=rule, against=(against,), metric=BENCH_METRIC, direction="higher"
-            ),
-        )
-        for family, rule, against in pairs
-    ]
+    return [_better(f"{rule}-over-{other}", family, rule, other, BENCH_METRIC, source) for family, rule, other in pairs]
+
+
+def primary_claims(settings: Settings) -> list[Claim]:
+    """The claims of the study's own question, in its order; empty if it declares none (`evidence.primary`)."""
+    if settings.primary is None:
+        return []
+    metric, source = settings.primary.metric, "the study's primary outcome (its `evidence.primary`)"
+    pairs = settings.primary.comparisons
+    return [_better(f"{PRIMARY}.{rule}-over-{other}", PRIMARY, rule, other, metric, source) for rule, other in pairs]
+
+
+def _better(name: str, family: str, rule: str, other: str, metric: Metric, source: str) -> Claim:
+    """The claim that a rule raises a metric over another arm."""
+    return Claim(
+        id=name,
+        family=family,
+        statement=f"`{rule}` raises the average {metric} over `{other}`.",
+        source=source,
+        test=DifferenceTest(kind="difference", ours=rule, against=(other,), metric=metric, direction="higher"),
+    )
 
 
 def claims_of(path: Path, settings: Settings) -> Sequence[Claim]:
-    """The claims of a study: those of its bench, if it is one, and those that :func:`read_claims` reads from a file."""
-    return [*bench_claims(settings), *read_claims(path)]
+    """The claims of a study: of its own question, of its bench, and those that :func:`read_claims` reads."""
+    return [*primary_claims(settings), *bench_claims(settings), *read_claims(path)]

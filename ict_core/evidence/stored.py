@@ -12,7 +12,7 @@ import pandas as pd
 
 from ict_core.config.comparison import ABSENT
 from ict_core.config.selectors import section_of
-from ict_core.config.study_file import Validity
+from ict_core.config.study_file import EvidenceBounds, Primary, Validity
 from ict_core.errors import UserError
 from ict_core.process.machine import hardware_class
 from ict_core.statistics.design import Design
@@ -84,6 +84,7 @@ class Settings:
     design: Design  # what the scores must contain
     whole: Mapping[str, Any]  # everything that was configured, as written in the file
     validity: Validity | None = None  # the gates that the study declares; None: it declares none
+    primary: Primary | None = None  # its own question; None: the ledger's
 
     @property
     def scope(self) -> str:
@@ -150,7 +151,7 @@ class Stored:
             content = read_manifest(path)
             variants = tuple(dict.fromkeys(v for block in content["grid"] for v in block["methods"]))
             arms = {variant: content["arms"][variant] for variant in variants if variant in content["arms"]}
-            validity = content["evidence"].get("validity")
+            evidence = EvidenceBounds.model_validate_json(json.dumps(content["evidence"]))
             return Settings(
                 name=content["study"],
                 note=content["note"],
@@ -158,15 +159,16 @@ class Stored:
                 shared=tuple(content["shown"]),
                 baselines=tuple(content["baselines"]),
                 mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in content["benchmarks"]},
-                margin=content["evidence"]["margin_points"] / 100,
-                power=content["evidence"]["power"],
+                margin=evidence.margin_points / 100,
+                power=evidence.power,
                 arms={
                     variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
                     for variant, arm in arms.items()
                 },
                 design=Design.of(content),
                 whole=content,
-                validity=None if validity is None else Validity.model_validate_json(json.dumps(validity)),
+                validity=evidence.validity,
+                primary=evidence.primary,
             )
         except KeyError as error:
             raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error

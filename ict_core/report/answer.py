@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from ict_core.evidence.bench import OVER_BASELINE, OVER_CONTROLS, bench_controls
+from ict_core.evidence.bench import OVER_BASELINE, OVER_CONTROLS, PRIMARY, bench_controls
 from ict_core.evidence.gates import FAILED, NOT_MEASURED, PASSED
 from ict_core.evidence.ledger import UNBOUNDED
 from ict_core.evidence.stored import Settings
@@ -30,8 +30,6 @@ from ict_core.statistics.pairing import both_ways
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN, PASS_METRICS
 from ict_core.tables.table import NONE, percent, percent_interval, value_text
 
-_COMPARED = PASS_METRICS[-1]  # the metric in which a method is compared with the first baseline
-
 
 def main_figure(settings: Settings) -> str:
     return "bench" if bench_controls(settings) else "forest"
@@ -48,11 +46,13 @@ def answer(
 ) -> str:
     """The answer as Markdown, from the ledger (`as_json`) and frames `LEVELS`, `CONTRASTS`, `TUNING`, `VALIDITY`.
 
-    It says whether the study can tell, if it declares gates. Next is the first claim that it tests, or the count of a
-    bench's verdicts. A table has a row per model and variant (none for a bench's controls): the level on the average
-    over the benchmarks `averaged`, the difference from the first baseline and its verdict. Remarks on rates come last.
+    It says whether the study can tell, if it declares gates. Next is its own question, else the count of a bench's
+    verdicts, else the first claim that it tests. A table has a row per model and variant (none for a bench's controls):
+    the level on the average over the benchmarks `averaged`, and in the metric of the study's question the difference
+    from the first baseline and its verdict. Remarks on rates come last.
     """
     reference, controls, rows = settings.baselines[0], bench_controls(settings), []
+    compared = settings.primary.metric if settings.primary else PASS_METRICS[-1]
     failed_models = set(validity.loc[validity["outcome"] == FAILED, "model"])
     gate_arms = set(settings.validity.arms().values()) if settings.validity else set()
     pairs = both_ways(contrasts)
@@ -67,9 +67,9 @@ def answer(
                 continue
             levels_of = [level[model, variant, metric] for metric in PASS_METRICS]
             intervals = [percent_interval(row["mean"], row["low"], row["high"]) for row in levels_of]
-            gain, low, high = (level[model, variant, _COMPARED][limit] for limit in GAIN)
+            gain, low, high = (level[model, variant, compared][limit] for limit in GAIN)
             difference, verdict = NONE, NONE
-            if entry := contrast.get((model, variant, _COMPARED)):
+            if entry := contrast.get((model, variant, compared)):
                 seeds.add(entry["seeds"])
                 difference = percent_interval(entry["difference"], entry["low"], entry["high"], signed=True)
                 testable = model not in failed_models or variant in gate_arms
@@ -77,12 +77,12 @@ def answer(
             rows.append(
                 [model, f"`{variant}`", *intervals, percent_interval(gain, low, high, signed=True), difference, verdict]
             )
-    heads = ["model", "method", *PASS_METRICS, f"{_COMPARED} less base", f"Δ {_COMPARED}", f"against `{reference}`"]
+    heads = ["model", "method", *PASS_METRICS, f"{compared} less base", f"Δ {compared}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
     return "\n".join(
         [
             *can_tell(validity),
-            *(_bench(claims, reference, settings.power) if controls else _first_claim(claims)),
+            *(_primary(claims) or (_bench(claims, reference, settings.power) if controls else _first_claim(claims))),
             f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
             f"{' or '.join(map(str, sorted(seeds))) or 'no'} training seeds.\n",
             table,
@@ -161,13 +161,22 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
     return [f"{' '.join(text)} The rest is undecided, or equivalent within the margin.\n"]
 
 
+def _primary(claims: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each comparison of the study's own question; an empty list if it has none."""
+    found = [claim for claim in claims if claim["family"] == PRIMARY]
+    texts = [f"* {_claim(claim)}" + f" ({claim['remark']})" * bool(claim["remark"]) for claim in found]
+    return ["The study's own question, corrected together:\n", *texts, ""] if found else []
+
+
 def _first_claim(claims: Sequence[Mapping[str, Any]]) -> list[str]:
     ledger_claims = (claim for claim in claims if claim["family"] not in (OVER_BASELINE, OVER_CONTROLS))
     claim = next((claim for claim in ledger_claims if claim["seeds"]), None)
-    if claim is None:
-        return []
+    return [] if claim is None else [f"{_claim(claim)}\n"]
+
+
+def _claim(claim: Mapping[str, Any]) -> str:
     paper, unit = f"; the paper has {claim['paper']}" if claim["paper"] else "", " points" * (claim["unit"] == "share")
-    return [f"**{claim['statement']}** Here: **{claim['verdict']}**, {estimate_text(claim)}{unit}{paper}.\n"]
+    return f"**{claim['statement']}** Here: **{claim['verdict']}**, {estimate_text(claim)}{unit}{paper}."
 
 
 def in_words(contrast: Mapping[Any, Any], margin: float) -> str:

@@ -15,6 +15,7 @@ ICT20 = "methods/ict-20.yaml"
 PAPER, STEM, GSM8K = "studies/paper.yaml", "benchmarks/mini-stem.yaml", "benchmarks/gsm8k.yaml"
 TRAIN_SET, HUB, VLLM = "data/gsm8k-train.yaml", "models/hub-m.yaml", "training/vllm.yaml"
 OF_PAPER = (PAPER, GSM8K, TRAIN_SET, HUB, VLLM)
+QUESTION = "  power: 0.8\n  primary: {metric: pass@1, comparisons: "
 TUNED = "tuning: {rates: [1.0e-4, 3.0e-4], seeds: [900]}\n"
 HARDWARE = (
     "hardware: {accelerate: ddp, gpus: 2, micro_batch_sequences: 16, gradient_checkpointing: true,\n"
@@ -72,6 +73,9 @@ CASES = {
     "a tracker twice": (MINI, "baselines:", "trackers: [wandb, wandb]\nbaselines:", "trackers", "twice"),
     "more within reach than there are": (MINI, "  train_problems:", "  within_reach: {samples: 4, problems: 100000}\n  train_problems:", "data.within_reach.problems", "100000"),
     "gates without a baseline": (MINI, "  power: 0.8", VALIDITY.replace("baseline: grpo,", "baseline: grpp,"), "evidence.validity.baseline", "'grpp'"),
+    "a question about no method": (MINI, "  power: 0.8", f"{QUESTION}[[ict-10, grpp]]}}", "evidence.primary.comparisons[0][1]", "'grpp'"),
+    "a question asked twice": (MINI, "  power: 0.8", f"{QUESTION}[[ict-10, grpo], [grpo, ict-10]]}}", "evidence.primary.comparisons[1]", "'ict-10'"),
+    "a question about one method": (MINI, "  power: 0.8", f"{QUESTION}[[grpo, grpo]]}}", "evidence.primary.comparisons[0]", "'grpo'"),
     "a lower limit above its bound": (MINI, "  power: 0.8", VALIDITY.replace("gain_lower_points: 10", "gain_lower_points: 16"), "evidence.validity.gain_lower_points", "16"),
     "no room below the ceiling": (MINI, "  power: 0.8", VALIDITY.replace("ceiling_percent: 100", "ceiling_percent: 10"), "evidence.validity.below_ceiling_points", "10"),
     "n < k": (MINI, "samples: 8", "samples: 2", "evaluation.samples", "2"),

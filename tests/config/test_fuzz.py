@@ -132,7 +132,8 @@ def probe(file: Path) -> dict[str, Any] | None:
             recorded = ("token_study", "learning_curve", "rollouts_mib")
             for key in ("tuning", "rates_of", "shown", "beside", "job_hours", *recorded):
                 study.pop(key, None)
-            study["evidence"].pop("validity", None)
+            for key in ("validity", "primary"):
+                study["evidence"].pop(key, None)
             study["evaluation"].pop("samples_of", None)
             base, method = study["baselines"][0], name if kind == "methods" else block["methods"][0]
             model = name if kind == "models" else block["models"][0]

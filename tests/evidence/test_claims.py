@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from ict_core.config.load import load_study
+from ict_core.config.study_file import Primary
 from ict_core.errors import UserError
 from ict_core.evidence.bench import claims_of, controls_of, rules_of
 from ict_core.evidence.claims import DifferenceTest, Largest, declared_pairs, read_claims
@@ -95,8 +96,8 @@ def arm(of, factor=None, *values):
     return ArmVariation(of, factor, different, 9)
 
 
-def settings(validity=None, **arms):
-    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",), validity=validity)
+def settings(validity=None, primary=None, **arms):
+    return SimpleNamespace(arms=arms, variants=("grpo", *arms), baselines=("grpo",), validity=validity, primary=primary)
 
 
 ARMS = {
@@ -120,6 +121,19 @@ def test_a_study_without_a_declared_control_is_no_bench():
     plain = settings(**FEW)
     assert controls_of(plain.arms) == {} and rules_of(plain) == []
     assert claims_of(LEDGER, plain) == [*read_claims(LEDGER)]
+
+
+def test_a_study_s_own_question_is_a_family_before_the_ledger_s():
+    primary = Primary(metric="pass@1", comparisons=(("ict-10", "grpo"), ("ict-10", "random-10")))
+    claims = claims_of(LEDGER, settings(primary=primary, **FEW))
+    assert claims[2:] == [*read_claims(LEDGER)] and {claim.family for claim in claims[:2]} == {"primary"}
+    tests = [DifferenceTest.model_validate(claim.test) for claim in claims[:2]]
+    assert [(test.ours, test.against, test.metric, test.direction) for test in tests] == [
+        ("ict-10", ("grpo",), "pass@1", "higher"),
+        ("ict-10", ("random-10",), "pass@1", "higher"),
+    ]
+    assert declared_pairs(claims)["ict-10", "grpo", "pass@1"] == ("primary",)
+    assert not {claim.id for claim in claims[:2]} & {claim.id for claim in claims[2:]}
 
 
 def test_the_arms_of_gates_are_no_rules_and_the_oracle_s_control_makes_no_bench():
@@ -154,7 +168,8 @@ def test_the_bench_of_the_project_compares_every_rule_and_names_no_claim_twice(n
     study = load_study(CONFIGS / f"studies/{name}.yaml")
     varied = {variant: method.ablation for variant, method in study.methods.items()}
     arms = {variant: arm(of.of, of.factor, "—", "random") if of else arm("grpo") for variant, of in varied.items()}
-    made = SimpleNamespace(arms=arms, variants=tuple(study.methods), baselines=tuple(study.baselines), validity=None)
+    made = settings(**{variant: arms[variant] for variant in study.methods if variant != "grpo"})
+    assert made.baselines == tuple(study.baselines)
     claims = claims_of(LEDGER, made)
     assert len({claim.id for claim in claims}) == len(claims)
     over, controlled = (

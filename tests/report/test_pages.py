@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from ict_core.config.study_file import Validity
+from ict_core.config.study_file import Primary, Validity
 from ict_core.errors import Damaged
 from ict_core.evidence.stored import ArmVariation, Settings
 from ict_core.report.answer import answer, in_words, main_figure
@@ -204,6 +204,21 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
         "| tiny | `ict-10` | 30.0 ± 10.0 | 30.0 ± 10.0 | +10.0 ± 5.0 | −20.0 ± 10.0 | worse, 20.0 points, found |",
     ]
     assert lines[-1].endswith(": `ict-10` (tiny), `grpo` (tiny).")
+
+
+def test_a_study_s_own_question_comes_first_in_its_own_metric():
+    primary = Primary(metric="pass@1", comparisons=(("ict-10", "grpo"), ("ict-10", "random-10")))
+    study = replace(settings(), variants=("grpo", "ict-10"), primary=primary)
+    own = {"family": "primary", "paper": None}
+    claims = [CLAIM | own, CLAIM | own | {"statement": "A loss.", "verdict": "supported", "remark": ""}, CLAIM]
+    found = contrasts("ict-10").assign(metric="pass@1")
+    frames = (levels(grpo=0.5, **{"ict-10": 0.3}), found, UNTUNED, NO_GATES, ["mini-word"])
+    lines = answer(study, claims, *frames).splitlines()
+    bullets = [line for line in lines if line.startswith("* ")]
+    assert [line[:29] for line in bullets] == ["* **A gain.** Here: **not res", "* **A loss.** Here: **support"]
+    assert bullets[0].endswith(f"({CLAIM['remark']})") and bullets[1].endswith("points.")
+    (row,) = (line for line in lines if "`ict-10`" in line)
+    assert "| −20.0 ± 10.0 | worse" in row and any("| Δ pass@1 |" in line for line in lines)
 
 
 def test_a_tie_in_one_metric_is_not_called_identical_runs():
