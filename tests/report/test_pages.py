@@ -210,13 +210,14 @@ def test_a_study_s_own_question_comes_first_in_its_own_metric():
     primary = Primary(metric="pass@1", comparisons=(("ict-10", "grpo"), ("ict-10", "random-10")))
     study = replace(settings(), variants=("grpo", "ict-10"), primary=primary)
     own = {"family": "primary", "paper": None}
-    claims = [CLAIM | own, CLAIM | own | {"statement": "A loss.", "verdict": "supported", "remark": ""}, CLAIM]
+    second = {"statement": "A loss.", "verdict": "supported", "remark": ""}
+    claims = [CLAIM | own | {"remark": "none seen"}, CLAIM | own | second, CLAIM]
     found = contrasts("ict-10").assign(metric="pass@1")
     frames = (levels(grpo=0.5, **{"ict-10": 0.3}), found, UNTUNED, NO_GATES, ["mini-word"])
     lines = answer(study, claims, *frames).splitlines()
     bullets = [line for line in lines if line.startswith("* ")]
     assert [line[:29] for line in bullets] == ["* **A gain.** Here: **not res", "* **A loss.** Here: **support"]
-    assert bullets[0].endswith(f"({CLAIM['remark']})") and bullets[1].endswith("points.")
+    assert bullets[0].endswith("(none seen)") and bullets[1].endswith("points.")
     (row,) = (line for line in lines if "`ict-10`" in line)
     assert "| −20.0 ± 10.0 | worse" in row and any("| Δ pass@1 |" in line for line in lines)
 
