@@ -68,7 +68,10 @@ _WIDER = ("_is_avx512_supported", "_is_avx512_bf16_supported", "_is_amx_tile_sup
           "_is_vnni_supported")  # fmt: skip
 _CBWR = {1: "off", 2: "auto", 3: "COMPATIBLE"}  # MKL's names of its branches; another one is given by its number
 _MEND = "start by the `ict` command, or call ict_core.process.numerics.use before numpy, torch or pyarrow is imported"
-_ELSE = "use another machine, or state `numerics: native` in the study: its results are then those of this CPU alone"
+_ELSE: dict[Portable, str] = {
+    "portable": "state `numerics: native` in the study: its results are then those of this CPU alone",
+    "portable-avx512": "state `numerics: portable` in the study: its results are then others",
+}
 _WANTED = {"torch": "AVX2", "roots": "IEEE 754", "products": "OpenBLAS", "mkl": "COMPATIBLE",
            "numpy": "AVX2", "arrow": "avx2", "vllm": "_C_AVX2"}  # fmt: skip
 
@@ -181,13 +184,13 @@ def proc_lines(path: str) -> list[str]:
 
 
 def _check_cpu(numerics: Portable) -> None:
+    mend = f"use another machine, or {_ELSE[numerics]}"
     if platform.machine() != "x86_64":
-        raise UserError(f"numerics: {numerics} is for x86-64 CPUs, and this one is {platform.machine()}; {_ELSE}")
+        raise UserError(f"numerics: {numerics} is for x86-64 CPUs, and this one is {platform.machine()}; {mend}")
     needed = _NEEDED[numerics]
-    lacking = sorted(needed - set(cpu_flags()))
-    if lacking:
-        raise UserError(f"numerics: {numerics} needs a CPU with {', '.join(sorted(needed))}, and this one lacks "
-                        f"{', '.join(lacking)}; {_ELSE}")  # fmt: skip
+    if lacking := sorted(needed - set(cpu_flags())):
+        names, absent = ", ".join(sorted(needed)), ", ".join(lacking)
+        raise UserError(f"numerics: {numerics} needs a CPU with {names}, and this one lacks {absent}; {mend}")
 
 
 def _imported(name: str, attribute: str) -> Any:
