@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ict_core.config.load import load_study
 from ict_core.evidence.stored import Stored
 from ict_core.evidence.values import differences_of
 from ict_core.markdown import markdown_table
@@ -171,11 +172,13 @@ def training_of_a_real_model() -> str:
 
 
 def power_of_a_real_model() -> str:
-    """The smallest difference that a study of eight seeds detects with power 0.8, by the spread between seeds."""
-    spreads = (0.01, 0.02, 0.03, 0.05, 0.08)
+    """The smallest difference that `smollm2-one-step` detects with its seeds and power, by the spread between seeds."""
+    study, spreads = load_study(REPOSITORY / "configs/studies/smollm2-one-step.yaml"), (0.01, 0.02, 0.03, 0.05, 0.08)
+    assert study.evidence.primary is not None
+    seeds, power = len(study.grid[0].seeds), study.evidence.power
     rows = [
-        [f"{ALPHA / tests:.3f}", *(f"{100 * detectable(sd, 8, 0.8, ALPHA / tests):.1f}" for sd in spreads)]
-        for tests in (1, 3)
+        [f"{level:.3f}", *(f"{100 * detectable(sd, seeds, power, level):.1f}" for sd in spreads)]
+        for level in (ALPHA, ALPHA / len(study.evidence.primary.comparisons))
     ]
     return table(["level", *(f"sd {100 * sd:.0f}" for sd in spreads)], rows)
 

@@ -19,6 +19,7 @@ _OF_TABLES = ("average", "metric", "model", "seeds", "variant")  # columns besid
 Tracker = Literal["tensorboard", "trackio", "wandb"]
 Pair = Annotated[int, Field(ge=2, le=10_000)]
 Points = Annotated[float, Field(ge=0, lt=100)]
+Compared = Literal["pass@1", "pass@4"]  # a metric in which methods are compared
 
 
 class WithinReach(Section):
@@ -136,7 +137,7 @@ class Validity(Section):
     below_ceiling_points: Points  # pass@1 of the baseline is at least this far below `ceiling_percent`
     kept_share: Annotated[float, Field(ge=0, le=1)]  # lowest share of the baseline's gain that `random` keeps
     kept_share_lower: Annotated[float, Field(ge=0, le=1)]  # the lower limit of that share's interval is above this
-    compared: Literal["pass@1", "pass@4"]  # metric for replica and oracle, in which rules are compared
+    compared: Compared  # metric for replica and oracle, in which rules are compared
     headroom_points: Points | None = Field(default=None, exclude_if=is_absent)  # least pass@4 headroom of averaged sets
 
     def arms(self) -> dict[str, str]:
@@ -159,14 +160,14 @@ class Validity(Section):
 class Primary(Section):
     """The study's own question, declared before the runs: differences, corrected together and answered first."""
 
-    metric: Literal["pass@1", "pass@4"]  # averaged over the benchmarks
+    metric: Compared  # averaged over the benchmarks
     comparisons: tuple[tuple[Name, Name], ...] = Field(
         min_length=1, description="a list of [a method, the method that it is to be better than]"
     )
 
     def faults(self) -> Iterator[Fault]:
         for index, pair in enumerate(self.comparisons):
-            if set(pair) in [{pair[0]}, *map(set, self.comparisons[:index])]:
+            if pair[0] == pair[1] or set(pair) in map(set, self.comparisons[:index]):
                 yield refused(f"comparisons[{index}]", list(pair), "two different methods, and each pair once")
 
 
