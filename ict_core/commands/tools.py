@@ -222,6 +222,38 @@ def diff(
     print(f"{len(different)} {'key differs' if len(different) == 1 else 'keys differ'}, {equal} are equal")
 
 
+@command("screen", STUDY_GROUP)
+def screen(study: AnyStudy) -> None:
+    """Print which rules of a bench the rewards of its tuning settle, after `snakemake rates`, and which stay open."""
+    from ict_core.evidence.bench import bench_controls, rules_of
+    from ict_core.evidence.screening import screening
+    from ict_core.evidence.stored import Settings
+    from ict_core.markdown import markdown_table
+    from ict_core.store.layout import StudyFiles
+    from ict_core.store.manifests import read_manifest
+    from ict_core.tables.table import percent_interval
+
+    loaded, root = load_study(study.file), repository(study.file)
+    settings = Settings.of(loaded.stage_config("evidence"))
+    if not (rules := rules_of(settings)):
+        raise UserError(
+            f"{study.file}: no rule with a control; allowed: a bench, whose controls are among its variants"
+        )
+    own, stored = (StudyFiles(root / folder(loaded.name)) for folder in (study_folder, stored_folder))
+    rates = next((path for path in (own.rate_study.rates, stored.rates) if path.exists()), None)
+    if rates is None:
+        raise UserError(f"{own.rate_study.rates}: no such file; run `snakemake rates --config=study={loaded.name}`")
+    arms = read_manifest(rates)["arms"]
+    found = list(screening(arms, rules, bench_controls(settings), settings.baselines[0], settings.margin))
+    rows = []
+    for one in found:
+        difference = percent_interval(one.difference, one.low, one.high, signed=True)
+        rows.append([one.model, one.rule, one.control, difference, "yes" if one.settled else "no"])
+    print(markdown_table(["model", "rule", "less", "reward, points", "within the margin"], rows, padded=True))
+    open_rules = dict.fromkeys(one.rule for one in found if not one.settled)
+    print(f"{len(rules) - len(open_rules)} of {len(rules)} rules are settled; open: {', '.join(open_rules) or 'none'}")
+
+
 @command("explain", STUDY_GROUP)
 def explain(
     table: Annotated[Path, Argument(help="results/STUDY/tables/TABLE.csv, or results/STUDY/claims.json")],

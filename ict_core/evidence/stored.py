@@ -86,6 +86,31 @@ class Settings:
     validity: Validity | None = None  # the gates that the study declares; None: it declares none
     primary: Primary | None = None  # its own question; None: the ledger's
 
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> "Settings":
+        """The settings from a study's :meth:`Study.stage_config` of its evidence, as in `study.json`."""
+        variants = tuple(dict.fromkeys(v for block in content["grid"] for v in block["methods"]))
+        arms = {variant: content["arms"][variant] for variant in variants if variant in content["arms"]}
+        evidence = EvidenceBounds.model_validate_json(json.dumps(content["evidence"]))
+        return cls(
+            name=content["study"],
+            note=content["note"],
+            variants=variants,
+            shared=tuple(content["shown"]),
+            baselines=tuple(content["baselines"]),
+            mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in content["benchmarks"]},
+            margin=evidence.margin_points / 100,
+            power=evidence.power,
+            arms={
+                variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
+                for variant, arm in arms.items()
+            },
+            design=Design.of(content),
+            whole=content,
+            validity=evidence.validity,
+            primary=evidence.primary,
+        )
+
     @property
     def scope(self) -> str:
         """What the intervals and tests apply to, if that is not new base models; else empty."""
@@ -148,28 +173,7 @@ class Stored:
         """The study's settings; UserError where the file that `ict settings` wrote is missing or lacks a key."""
         path = self._files.settings
         try:
-            content = read_manifest(path)
-            variants = tuple(dict.fromkeys(v for block in content["grid"] for v in block["methods"]))
-            arms = {variant: content["arms"][variant] for variant in variants if variant in content["arms"]}
-            evidence = EvidenceBounds.model_validate_json(json.dumps(content["evidence"]))
-            return Settings(
-                name=content["study"],
-                note=content["note"],
-                variants=variants,
-                shared=tuple(content["shown"]),
-                baselines=tuple(content["baselines"]),
-                mirrors={benchmark["name"]: benchmark["mirrors"] for benchmark in content["benchmarks"]},
-                margin=evidence.margin_points / 100,
-                power=evidence.power,
-                arms={
-                    variant: ArmVariation(arm["of"], arm["factor"], tuple(map(tuple, arm["different"])), arm["equal"])
-                    for variant, arm in arms.items()
-                },
-                design=Design.of(content),
-                whole=content,
-                validity=evidence.validity,
-                primary=evidence.primary,
-            )
+            return Settings.of(read_manifest(path))
         except KeyError as error:
             raise UserError(f"{path}: the key {error} is missing; let `ict settings` write the file anew") from error
         except (TypeError, ValueError, AttributeError) as error:

@@ -1,0 +1,65 @@
+"""Rules that the rewards of a tuning settle, by hand."""
+
+import shutil
+from typing import Any
+
+import pytest
+
+from ict_core.commands.cli import main
+from ict_core.config.load import load_study
+from ict_core.evidence.screening import Screened, screening
+from ict_core.store.layout import REPOSITORY
+from ict_core.store.manifests import write_manifest
+
+CONTROLS = {"close-permuted": "close", "close-mean-one": "close", "far-permuted": "far"}
+
+
+def arm(rate: float, *rewards: float) -> dict[str, Any]:
+    """A tuned arm: the rewards at the chosen rate on seeds 1, 2, ..., and a better one on one seed at another rate."""
+    by_seed = {str(seed): reward for seed, reward in enumerate(rewards, 1)}
+    return {"learning_rate": rate, "rewards": {"0.01": {"1": 0.99}, f"{rate:g}": by_seed}}
+
+
+ARMS = {
+    "s/grpo": arm(1e-3, 0.90, 0.80, 0.70, 0.60),
+    "s/close": arm(1e-3, 0.91, 0.80, 0.70, 0.61),
+    "s/close-permuted": arm(3e-4, 0.91, 0.80, 0.69, 0.60),
+    "s/close-mean-one": arm(3e-4, 0.91, 0.80, 0.70, 0.61),
+    "s/far": arm(1e-3, 0.91, 0.80, 0.70, 0.61),
+    "s/far-permuted": arm(1e-3, 0.89, 0.80, 0.68, 0.61),
+    "s/alone": arm(1e-3, 0.93, 0.83, 0.73, 0.63),
+}
+
+
+def test_a_rule_is_settled_where_the_interval_of_its_reward_less_its_controls_is_within_the_margin():
+    found = list(screening(ARMS, ["close", "far", "alone"], CONTROLS, "grpo", 0.02))
+    assert [one[:3] for one in found] == [
+        ("s", "close", "close-permuted"),
+        ("s", "close", "close-mean-one"),
+        ("s", "far", "far-permuted"),
+        ("s", "alone", "grpo"),
+    ]
+    # the differences are 0, 0, 1 and 1 points: mean 0.5, standard deviation 0.57735, t of 3 degrees of freedom 3.18245
+    assert found[0][3:] == pytest.approx((0.005, 0.005 - 0.0091869, 0.005 + 0.0091869, True), abs=1e-7)
+    assert found[1] == Screened("s", "close", "close-mean-one", 0.0, 0.0, 0.0, True)  # the same on all seeds
+    # 2, 0, 2 and 0 points: 1 ± 1.8374 of which the upper limit is beyond 2
+    assert found[2][3:] == pytest.approx((0.01, 0.01 - 0.0183738, 0.01 + 0.0183738, False), abs=1e-7)
+    assert found[3].difference == pytest.approx(0.03) and not found[3].settled
+
+
+def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
+    shutil.copytree(REPOSITORY / "configs", tmp_path / "configs")
+    study = tmp_path / "configs/studies/rules-rates.yaml"
+    assert main(["screen", str(study)]) == 2
+    assert "snakemake rates --config=study=rules-rates" in capsys.readouterr().err
+    arms = {f"mini-s/{variant}": arm(1e-3, 0.5, 0.6, 0.7, 0.8) for variant in load_study(study).methods}
+    arms["mini-s/psr"] = arm(1e-3, 0.4, 0.6, 0.7, 0.8)
+    write_manifest(tmp_path / "results/rules-rates/rates/rates.json", {"arms": arms})
+    assert main(["screen", str(study)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in printed if line.startswith("| mini-s")]
+    assert ["mini-s", "gmts-20", "gmts-20-same-sign", "+0.0 ± 0.0", "yes"] in rows
+    assert ["mini-s", "psr", "psr-permuted", "−2.5 ± 8.0", "no"] in rows
+    assert printed[-1].endswith("open: psr")
+    assert main(["screen", str(study.with_name("mini.yaml"))]) == 2
+    assert "mini.yaml" in capsys.readouterr().err
