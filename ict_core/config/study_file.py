@@ -270,6 +270,7 @@ class StudyFile(Section):
         for key, name in named.items():
             if name not in variants:
                 yield Fault(key, f"{name!r} is not in the grid; {one_of(variants)}")
+        yield from self._untested_questions()
 
     def names(self) -> Iterator[tuple[str, str, str]]:
         """Every other file that the study names: its folder in `configs`, the key that names it, the name."""
@@ -302,6 +303,18 @@ class StudyFile(Section):
                 names = ", ".join(f"{cell.model}/{cell.variant}/seed {cell.seed}" for cell in again[:5])
                 more = f" and {len(again) - 5} more" if len(again) > 5 else ""
                 yield Fault(f"grid[{index}]", f"{names}{more} already stand in another block; allowed: each cell once")
+
+    def _untested_questions(self) -> Iterator[Fault]:
+        """Check that the methods of each of the study's own questions are paired: a test needs two seeds of a model."""
+        runs: dict[str, set[tuple[str, int]]] = {}  # by variant
+        for block in self.grid:
+            for model, variant, seed in block.cells():
+                runs.setdefault(variant, set()).add((model, seed))
+        for index, pair in enumerate(self.evidence.primary.comparisons if self.evidence.primary else ()):
+            shared = [model for model, _ in set.intersection(*(runs.get(variant, set()) for variant in pair))]
+            if runs.keys() >= set(pair) and len(shared) == len(set(shared)):
+                allowed = "two methods that the grid runs with two or more common seeds of a model"
+                yield refused(f"evidence.primary.comparisons[{index}]", list(pair), allowed)
 
     def _seeds_that_tune_and_evaluate(self) -> Iterator[Fault]:
         """Check that no seed both tunes and evaluates, so that no generated base model does."""

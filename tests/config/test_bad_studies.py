@@ -162,6 +162,7 @@ SEVERAL = {  # a study, changes that do not go together, the place that is named
     "a variant's batch and a model's micro-batch": (PAPER, [(VLLM, "sequences: 128", "sequences: 8"), (ICT, "percent: 10", "percent: 10\nbatch: {prompts_per_step: 3, steps: 40, warmup_steps: 5}")], f"{PAPER}: grid", "hub-m with ict-10", "micro_batch_sequences: 16 "),
     "adapters are sharded": (PAPER, [(VLLM, "rollouts:", "lora: {rank: 8, alpha: 16}\nrollouts:"), (HUB, "ddp", "fsdp2")], f"{HUB}: hardware.accelerate", "'fsdp2'", "one-gpu or ddp"),
     "a start without a training set": (PAPER, [(HUB, "dtype:", START), (PAPER, "train_sets: [gsm8k-train]", "train_problems: 16")], f"{PAPER}: data.train_sets", "missing", "hub-m"),
+    "a question of one pair": (MINI, [(MINI, "  power: 0.8", f"{QUESTION}[[grpo, ict-10], [ict-5, grpo]]}}"), (MINI, BLOCK_2, BLOCK_2.replace("[0, 1, 2]", "[0]"))], f"{MINI}: evidence.primary.comparisons[1]", "ict-5"),
     "a start on generated problems": (PAPER, [(HUB, "dtype:", START), generated("reasoning-gym", "{dataset: arithmetic.lcm}")], f"{PAPER}: data.train_sets", "['gsm8k-train']"),
     "a generator's own seed": (PAPER, [generated("reasoning-gym", "{options: {seed: 1, min_terms: 2}, dataset: arithmetic.chain_sum}")], f"{TRAIN_SET}: generators[0].options.seed"),
     "no generator of ours": (PAPER, [generated("ict-core", "{dataset: one_step.plus}", "{dataset: one_step.minos}")], f"{TRAIN_SET}: generators[1].dataset"),
