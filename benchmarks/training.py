@@ -2,6 +2,7 @@
 
     python benchmarks/training.py                   # beside commit 9745d7d, GRPO and Random-10, 64 steps
     python benchmarks/training.py --world one-step --steps 4 --rounds 1   # SmolLM2-135M, and an evaluation of it
+    python benchmarks/training.py --world one-step --evaluation           # the evaluation alone
     python benchmarks/training.py --against HEAD~1 --methods grpo --steps 16
     python benchmarks/training.py --quick           # one step of next to nothing, beside HEAD
 
@@ -129,6 +130,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--world", choices=["mini", "one-step"], default="mini")
     parser.add_argument("--numerics", choices=get_args(Portable), default="portable", help="of one-step, in this tree")
+    parser.add_argument("--evaluation", action="store_true", help="of one-step, the evaluation and no training")
     quick = {"against": "HEAD", "methods": ["grpo"], "steps": 1, "prompts": 2, "pretraining": 1, "rounds": 1}
     options = report.parse(parser, **quick)
     real = options.world == "one-step"
@@ -147,7 +149,8 @@ def main() -> None:
             studies = {name: mini_study(tree, of) for name, tree in trees.items()}
         model = {"model": Path("smollm2-135m" if real else "mini-s")}
         taken: dict[tuple[str, str], list[dict[str, float]]] = {}
-        for job in [*options.methods, *(["evaluation"] if real else [])]:
+        jobs = [*([] if options.evaluation else options.methods), *(["evaluation"] if real else [])]
+        for job in jobs:
             for number in range(options.rounds):
                 for name in sorted(trees, reverse=bool(number % 2)):
                     out = folder / f"out-{job}-{number}-{name}"

@@ -9,15 +9,19 @@ from typing import Any
 from ict_core.config.inputs import Dtype
 from ict_core.errors import UserError
 from ict_core.evaluation.engine import Completion, Engine, Request, Sampling
-from ict_core.process import vllm_environment
+from ict_core.process import numerics, vllm_environment
 from ict_core.store.manifests import resolved
 
 vllm_environment.set_environment()
 
 import torch  # noqa: E402
-from vllm import LLM, CompletionOutput, RequestOutput, SamplingParams  # noqa: E402
+from vllm import LLM, CompletionOutput, RequestOutput, SamplingParams, _custom_ops  # noqa: E402
 from vllm.inputs import tokens_input  # noqa: E402
 from vllm.sampling_params import RequestOutputKind  # noqa: E402
+from vllm.v1.sample.ops.topk_topp_sampler import TopKTopPSampler  # noqa: E402
+
+# vLLM's sampler for CPUs draws noise for the whole batch, then again from each request's seed; this one draws it once
+TopKTopPSampler.forward_cpu = TopKTopPSampler.forward_native  # type: ignore[method-assign]
 
 _MAX_SEQUENCES = 1024  # in flight
 _AT_ONCE = 4 * _MAX_SEQUENCES  # handed over: vLLM keeps many times the text of a request
@@ -68,6 +72,9 @@ class VllmEngine(Engine):
         torch.set_num_threads(threads)
         if not torch.cuda.is_available():
             _check_head_size(model)
+        self._wide = numerics.chosen() == "portable-avx512"
+        if self._wide:  # linear layers are then torch's, whose products are OpenBLAS's, and not oneDNN's with AVX2
+            _custom_ops._supports_onednn = False
         self._llm = LLM(
             model=str(model),
             dtype=dtype,
@@ -103,7 +110,8 @@ class VllmEngine(Engine):
                 if not engine.has_unfinished_requests():
                     return
                 # on the CPU vLLM compiles one small function of its sampler, which takes longer than it saves
-                with nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager"):
+                eager = nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager")
+                with eager, numerics.products() if self._wide else nullcontext():
                     outputs = engine.step()
                 for output in outputs:
                     assert isinstance(output, RequestOutput)

@@ -1,5 +1,6 @@
 """Both engines sample the model's own distribution, a completion depends on its own seed only, nothing falls back."""
 
+import importlib
 import json
 import re
 import shutil
@@ -18,6 +19,7 @@ from ict_core.errors import UserError
 from ict_core.evaluation.engine import Request, Sampling, engine_version, load_engine
 from ict_core.evaluation.generate import context_length, generate, stop_token_ids
 from ict_core.problems.mini.problems import evaluation_problems
+from ict_core.process import numerics
 from ict_core.tools.machine_checks import sample_one_token
 
 SAMPLING = Sampling(temperature=0.9, top_p=1.0, max_new_tokens=6, stop_token_ids=(0,))
@@ -146,6 +148,40 @@ def test_samples_that_share_a_long_prompt_have_the_model_s_own_log_probs(engine,
         logps = (logits / SAMPLING.temperature).log_softmax(-1)
         own = logps.gather(1, torch.tensor(completion.ids)[:, None]).sum().item()
         assert completion.logprob == pytest.approx(own, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_vllm_draws_each_request_s_noise_from_its_own_seed_and_no_other():
+    importlib.import_module("ict_core.evaluation.vllm_engine")
+    from vllm.v1.sample.ops.topk_topp_sampler import TopKTopPSampler
+
+    logits = torch.randn(3, 50, generator=torch.Generator().manual_seed(0))
+    seeded = {row: torch.Generator().manual_seed(row) for row in range(3)}
+    before = torch.get_rng_state()
+    tokens, _ = TopKTopPSampler("processed_logprobs").forward_cpu(logits.clone(), seeded, None, None)
+    assert torch.equal(torch.get_rng_state(), before)  # noise for the whole batch would be thrown away
+    for row, token in enumerate(tokens):  # the largest p / e of independent exponential e has probability p
+        noise = torch.empty(50).exponential_(generator=torch.Generator().manual_seed(row))
+        assert token == (logits[row].softmax(-1) / noise).argmax()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("avx512vl" not in numerics.cpu_flags(), reason="this CPU has no AVX-512")
+def test_with_wide_numerics_vllm_computes_its_products_with_openblas(tiny_checkpoint):
+    program = f"""
+from pathlib import Path
+from ict_core.process import numerics
+numerics.use("portable-avx512")
+from ict_core.evaluation.engine import Request, Sampling, load_engine
+import ict_core.evaluation.vllm_engine
+from vllm import _custom_ops
+del _custom_ops.create_onednn_mm
+engine = load_engine("vllm", Path({str(tiny_checkpoint)!r}), 160, 1, "float32")
+print(engine.sample([Request("Q: 1 + 1 + 1", 3)], Sampling(0.9, 1.0, 6, ())))
+print(numerics.in_force()["openblas"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "Completion(" in done.stdout and "SkylakeX" in done.stdout, done.stderr
 
 
 def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
