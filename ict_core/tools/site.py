@@ -8,7 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ict_core.errors import UserError
-from ict_core.figures.registry import FIGURES, sentence_of
+from ict_core.evidence.stored import Stored
+from ict_core.figures.registry import FIGURES, caption, sentence_of
 from ict_core.report.page import MARKS, folded, page
 from ict_core.report.tokens import OTHER_FIGURES
 from ict_core.store.files import appearing, write_text
@@ -58,9 +59,10 @@ def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
         yield "tables.html", "Tables", page("Tables", "\n\n".join(["# Tables", MARKS, *parts]))
     if figures:
         declared: dict[str, Any] = {**FIGURES, **OTHER_FIGURES}
+        captions = {name: other.caption for name, other in OTHER_FIGURES.items()}
+        captions |= {file.stem: caption(file.stem, Stored(results)) for file in figures if file.stem in FIGURES}
         parts = [
-            f"## {_title(file.stem, declared)}\n\n![{file.stem}]({file.name})\n\n"
-            + (declared[file.stem].caption if file.stem in declared else "")
+            f"## {_title(file.stem, declared)}\n\n![{file.stem}]({file.name})\n\n{captions.get(file.stem, '')}"
             for file in figures
         ]
         images = {file.name: file.read_bytes() for file in figures}

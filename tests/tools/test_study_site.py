@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ict_core.commands.cli import main
-from ict_core.figures.registry import FIGURES, sentence_of
+from ict_core.evidence.stored import Stored
+from ict_core.figures.registry import FIGURES, reads, sentence_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +43,8 @@ def test_the_pages_have_the_studys_numbers_and_figures(site):
     drawn = (site / "figures.html").read_text()
     assert drawn.count("data:image/png") == len(figures)
     assert all(escape(FIGURES[path.stem].caption, quote=False)[:40] in drawn for path in figures)
+    averages = [path for path in figures if "scores" in reads(path.stem)]
+    assert drawn.count(escape(Stored(ROOT / "results/reference/mini-again").outside)) == len(averages) > 0
     tables = (site / "tables.html").read_text()
     assert all(
         f"(<code>{path.stem}</code>)</summary>" in tables
