@@ -243,8 +243,10 @@ def screen(study: AnyStudy) -> None:
     rates = next((path for path in (own.rate_study.rates, stored.rates) if path.exists()), None)
     if rates is None:
         raise UserError(f"{own.rate_study.rates}: no such file; run `snakemake rates --config=study={loaded.name}`")
-    arms = read_manifest(rates)["arms"]
-    found = list(screening(arms, rules, bench_controls(settings), settings.baselines[0], settings.margin))
+    arms, controls = read_manifest(rates)["arms"], bench_controls(settings)
+    if lacking := {*rules, *controls} - {arm.split("/")[1] for arm in arms}:
+        raise UserError(f"{rates}: no rate of {', '.join(sorted(lacking))}; run `snakemake rates` again")
+    found = list(screening(arms, rules, controls, settings.baselines[0], settings.margin))
     rows = []
     for one in found:
         difference = percent_interval(one.difference, one.low, one.high, signed=True)

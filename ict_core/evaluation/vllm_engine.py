@@ -1,7 +1,7 @@
 """Sampling with vLLM, with its engine core in this process."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,10 @@ class VllmEngine(Engine):
         torch.set_num_threads(threads)
         if not torch.cuda.is_available():
             _check_head_size(model)
-        self._wide = numerics.chosen() == "portable-avx512"
-        if self._wide:  # linear layers are then torch's, whose products are OpenBLAS's, and not oneDNN's with AVX2
+        self._products: Callable[[], AbstractContextManager[None]] = nullcontext
+        if numerics.chosen() == "portable-avx512":  # oneDNN, to which vLLM gives linear layers, is held to AVX2
             _custom_ops._supports_onednn = False
+            self._products = numerics.products
         self._llm = LLM(
             model=str(model),
             dtype=dtype,
@@ -111,7 +112,7 @@ class VllmEngine(Engine):
                     return
                 # on the CPU vLLM compiles one small function of its sampler, which takes longer than it saves
                 eager = nullcontext() if torch.cuda.is_available() else torch.compiler.set_stance("force_eager")
-                with eager, numerics.products() if self._wide else nullcontext():
+                with eager, self._products():
                     outputs = engine.step()
                 for output in outputs:
                     assert isinstance(output, RequestOutput)

@@ -61,5 +61,9 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     assert ["mini-s", "gmts-20", "gmts-20-same-sign", "+0.0 ± 0.0", "yes"] in rows
     assert ["mini-s", "psr", "psr-permuted", "−2.5 ± 8.0", "no"] in rows
     assert printed[-1].endswith("open: psr")
+    del arms["mini-s/nsr"]
+    write_manifest(tmp_path / "results/rules-rates/rates/rates.json", {"arms": arms})
+    assert main(["screen", str(study)]) == 2
+    assert "rates.json: no rate of nsr;" in capsys.readouterr().err
     assert main(["screen", str(study.with_name("mini.yaml"))]) == 2
     assert "mini.yaml" in capsys.readouterr().err
