@@ -64,6 +64,6 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     del arms["mini-s/nsr"]
     write_manifest(tmp_path / "results/rules-rates/rates/rates.json", {"arms": arms})
     assert main(["screen", str(study)]) == 2
-    assert "rates.json: no rate of nsr;" in capsys.readouterr().err
+    assert "no rate of nsr;" in capsys.readouterr().err
     assert main(["screen", str(study.with_name("mini.yaml"))]) == 2
     assert "mini.yaml" in capsys.readouterr().err
