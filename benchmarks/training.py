@@ -134,6 +134,8 @@ def main() -> None:
     quick = {"against": "HEAD", "methods": ["grpo"], "steps": 1, "prompts": 2, "pretraining": 1, "rounds": 1}
     options = report.parse(parser, **quick)
     real = options.world == "one-step"
+    if options.evaluation and not real:
+        parser.error("--evaluation: --world one-step alone has one")
     with tempfile.TemporaryDirectory() as temporary, tree_of(options.against, Path(temporary, "other")) as other:
         folder = Path(temporary)
         trees = {"today": folder / "this", options.against: other}

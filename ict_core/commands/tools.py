@@ -235,7 +235,8 @@ def screen(study: AnyStudy) -> None:
 
     loaded, root = load_study(study.file), repository(study.file)
     settings = Settings.of(loaded.stage_config("evidence"))
-    if not (rules := rules_of(settings)):
+    rated = loaded.rated_arms()  # a replica is none: it takes its original's rate
+    if not (rules := [rule for rule in rules_of(settings) if any(rule == variant for _, variant in rated)]):
         raise UserError(
             f"{study.file}: no rule with a control; allowed: a bench, whose controls are among its variants"
         )
@@ -244,7 +245,7 @@ def screen(study: AnyStudy) -> None:
     if rates is None:
         raise UserError(f"{own.rate_study.rates}: no such file; run `snakemake rates --config=study={loaded.name}`")
     arms, controls = read_manifest(rates)["arms"], bench_controls(settings)
-    if lacking := {*rules, *controls} - {arm.split("/")[1] for arm in arms}:
+    if lacking := set(map("/".join, rated)) - arms.keys():
         raise UserError(f"{rates}: no rate of {', '.join(sorted(lacking))}; run `snakemake rates` again")
     found = list(screening(arms, rules, controls, settings.baselines[0], settings.margin))
     rows = []

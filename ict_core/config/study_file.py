@@ -306,15 +306,12 @@ class StudyFile(Section):
 
     def _untested_questions(self) -> Iterator[Fault]:
         """Check that the methods of each of the study's own questions are paired: a test needs two seeds of a model."""
-        runs: dict[str, set[tuple[str, int]]] = {}  # by variant
-        for block in self.grid:
-            for model, variant, seed in block.cells():
-                runs.setdefault(variant, set()).add((model, seed))
-        for index, pair in enumerate(self.evidence.primary.comparisons if self.evidence.primary else ()):
-            shared = [model for model, _ in set.intersection(*(runs.get(variant, set()) for variant in pair))]
-            if runs.keys() >= set(pair) and len(shared) == len(set(shared)):
+        models = self._seeds().values()
+        for index, (first, second) in enumerate(self.evidence.primary.comparisons if self.evidence.primary else ()):
+            paired = any(len(seeds.get(first, set()) & seeds.get(second, set())) > 1 for seeds in models)
+            if {first, second} <= set(self.variants()) and not paired:
                 allowed = "two methods that the grid runs with two or more common seeds of a model"
-                yield refused(f"evidence.primary.comparisons[{index}]", list(pair), allowed)
+                yield refused(f"evidence.primary.comparisons[{index}]", [first, second], allowed)
 
     def _seeds_that_tune_and_evaluate(self) -> Iterator[Fault]:
         """Check that no seed both tunes and evaluates, so that no generated base model does."""
@@ -323,11 +320,16 @@ class StudyFile(Section):
             if seed in evaluated:
                 yield refused(f"tuning.seeds[{index}]", seed, "a seed that no cell has, such as one from 900 on")
 
-    def _lacking_baselines(self) -> Iterator[Fault]:
-        seeds: dict[str, dict[str, set[int]]] = {}  # by model and variant
+    def _seeds(self) -> dict[str, dict[str, set[int]]]:
+        """The grid's seeds by model and variant."""
+        seeds: dict[str, dict[str, set[int]]] = {}
         for block in self.grid:
             for cell in block.cells():
                 seeds.setdefault(cell.model, {}).setdefault(cell.variant, set()).add(cell.seed)
+        return seeds
+
+    def _lacking_baselines(self) -> Iterator[Fault]:
+        seeds = self._seeds()
         for index, baseline in enumerate(self.baselines):
             for model, variants in seeds.items():
                 others = set().union(*(run for variant, run in variants.items() if variant != baseline))

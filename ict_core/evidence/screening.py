@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ict_core.statistics.intervals import over_runs
 
 
@@ -15,7 +13,7 @@ class Screened(NamedTuple):
     rule: str
     control: str
     difference: float  # a share
-    low: float  # Student's 95 % limits; the difference itself where it is the same on all seeds
+    low: float  # Student's 95 % limits; 0 where no seed differs, else NaN where there is no spread
     high: float
     settled: bool  # whether both limits are within the margin
 
@@ -23,7 +21,7 @@ class Screened(NamedTuple):
 def screening(
     arms: Mapping[str, Any], rules: Sequence[str], controls: Mapping[str, str], baseline: str, margin: float
 ) -> Iterator[Screened]:
-    """Each model's rules in their order, each beside all of its controls, or beside the baseline if it has none.
+    """Each model's rules in their order, each beside the model's controls of it, or beside the baseline without any.
 
     The reward is that of the last quarter of a training at the rate that the arm chose.
 
@@ -35,11 +33,15 @@ def screening(
         margin: of equivalence, a share.
     """
     for model in dict.fromkeys(arm.split("/")[0] for arm in arms):
-        for rule in rules:
-            for control in [name for name, of in controls.items() if of == rule] or [baseline]:
+        trained = {arm.split("/")[1] for arm in arms if arm.startswith(f"{model}/")}
+        for rule in filter(trained.__contains__, rules):
+            for control in [name for name, of in controls.items() if of == rule and name in trained] or [baseline]:
                 ours, theirs = (_rewards(arms[f"{model}/{variant}"]) for variant in (rule, control))
-                found = over_runs([ours[seed] - theirs[seed] for seed in ours])
-                low, high = (float(found.mean if np.isnan(limit) else limit) for limit in (found.low, found.high))
+                differences = [ours[seed] - theirs[seed] for seed in ours]
+                found = over_runs(differences)
+                low, high = float(found.low), float(found.high)
+                if len(differences) > 1 and not any(differences):
+                    low = high = 0.0
                 yield Screened(model, rule, control, float(found.mean), low, high, -margin < low and high < margin)
 
 

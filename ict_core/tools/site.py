@@ -60,7 +60,8 @@ def _pages(results: Path) -> Iterator[tuple[str, str, str]]:
     if figures:
         declared: dict[str, Any] = {**FIGURES, **OTHER_FIGURES}
         captions = {name: other.caption for name, other in OTHER_FIGURES.items()}
-        captions |= {file.stem: caption(file.stem, Stored(results)) for file in figures if file.stem in FIGURES}
+        study = Stored(results)  # which reads its frames once for all figures
+        captions |= {file.stem: caption(file.stem, study) for file in figures if file.stem in FIGURES}
         parts = [
             f"## {_title(file.stem, declared)}\n\n![{file.stem}]({file.name})\n\n{captions.get(file.stem, '')}"
             for file in figures

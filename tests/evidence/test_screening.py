@@ -47,6 +47,12 @@ def test_a_rule_is_settled_where_the_interval_of_its_reward_less_its_controls_is
     assert found[3].difference == pytest.approx(0.03) and not found[3].settled
 
 
+def test_one_seed_settles_nothing_and_a_model_s_rule_is_beside_the_controls_that_the_model_has():
+    one_seed = {name: arm(1e-3, 0.9) for name in ("s/grpo", "s/far")}
+    (found,) = screening(one_seed | {"m/grpo": arm(1e-3, 0.8)}, ["far"], CONTROLS, "grpo", 0.02)
+    assert found[:4] == ("s", "far", "grpo", 0.0) and not found.settled
+
+
 def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     shutil.copytree(REPOSITORY / "configs", tmp_path / "configs")
     study = tmp_path / "configs/studies/rules-rates.yaml"
@@ -64,6 +70,6 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     del arms["mini-s/nsr"]
     write_manifest(tmp_path / "results/rules-rates/rates/rates.json", {"arms": arms})
     assert main(["screen", str(study)]) == 2
-    assert "no rate of nsr;" in capsys.readouterr().err
+    assert "no rate of mini-s/nsr;" in capsys.readouterr().err
     assert main(["screen", str(study.with_name("mini.yaml"))]) == 2
     assert "mini.yaml" in capsys.readouterr().err
