@@ -261,6 +261,7 @@ def test_the_report_stands_alone(finished):
     text = (finished.folder / "report.html").read_text()
     for category in ("1 Overview", "2 Figures", "3 Tables as CSV"):
         assert f'"{category}"' in text
+    assert "the table Validity" in text  # of each figure's caption, as the study leaves benchmarks without headroom out
     assert not re.search(r'<(script|link|img)[^>]+(src|href)="https?:', text)
 
 
