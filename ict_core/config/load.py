@@ -65,7 +65,7 @@ def load_study(path: Path) -> Study:
         if training is not None:
             mistakes.add_all(model_file, _check_model(model, training, file.training))
         if file.numerics == "deterministic" and model.hardware is None:
-            allowed = f"portable or native, as {name} states no `hardware` and runs on the CPU"
+            allowed = f"portable, portable-avx512 or native, as {name} states no `hardware` and runs on the CPU"
             mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
     mistakes.add_all(path, _check_study(file, training, models, trained, train_sets))
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
@@ -291,6 +291,8 @@ def _check_method(
     elif varied.of in methods:  # else that variant's file has a problem, which is reported
         keys = {varied.factor, *(("group_size", "warmup_steps") if varied.factor == "batch" else ())}
         yield from (fault for fault in faults if fault.key in keys or varied.of not in file.variants())
+        if varied.factor == "control" and varied.of not in file.variants():
+            yield refused("control", method.settings().get("control"), f"beside the rule, {varied.of!r}, in the grid")
         if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
             allowed = f"another value than that of {varied.of!r}"
             yield refused(varied.factor, method.settings().get(varied.factor), allowed)

@@ -112,6 +112,12 @@ class TopScore(Percent):
         stated = {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
         return stated if self.threshold is None else {**stated, "threshold": self.threshold}
 
+    @classmethod
+    def percent_kept(cls, stated: Mapping[str, Any]) -> float | None:
+        if stated.get("threshold") == "percentile" or stated.get("scope") == "padded":
+            return None  # the share depends on the scores, or on the lengths
+        return super().percent_kept(stated)
+
 
 class Gmts(Percent):
     """The `percent` of the tokens with the largest H1 |A|, ranked as in the paper or as in its authors' code."""

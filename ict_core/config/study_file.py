@@ -123,7 +123,7 @@ class Cell(NamedTuple):
 class Validity(Section):
     """The gates that show whether the study can tell rules apart, declared before the runs: their arms and bounds.
 
-    No arm is a rule under test. Points are percent points. A gate is not measured if no model ran its arms.
+    No arm is a rule under test. Points are percent points. In a model without its arms a gate is not measured.
     """
 
     baseline: Name  # the method that trains every token

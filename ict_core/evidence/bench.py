@@ -33,8 +33,13 @@ def controls_of(arms: Mapping[str, ArmVariation]) -> dict[str, str]:
 
 
 def rule_arms(arms: Mapping[str, ArmVariation], gates: Validity | None) -> dict[str, ArmVariation]:
-    """The arms without those that a study has for its gates alone: the replica, the oracle and its control."""
+    """The arms without those that a study has for its gates alone: the replica, the oracle and its control.
+
+    Random tokens are one of these in a study without the rule that they vary.
+    """
     of_gates = {gates.replica, gates.oracle, gates.oracle_control} if gates else set()
+    if gates and gates.random in arms and arms[gates.random].factor is None:
+        of_gates.add(gates.random)
     return {variant: arm for variant, arm in arms.items() if variant not in of_gates}
 
 

@@ -31,6 +31,7 @@ from ict_core.store.manifests import read_manifest, write_manifest
 
 _RESULTS = ("base_sha256", "problems_sha256", "model_sha256", "completions_sha256", "grades_sha256")
 _NO_NUMBERS = {"ict-core", "snakemake", "matplotlib", "statsmodels", "scipy"}  # packages that change no number
+_HANDED_ON = {(MADE, "generate"): "model_sha256", ("generate", "grade"): "completions_sha256"}
 _LISTED = 5
 
 
@@ -143,8 +144,8 @@ def check_configuration(study: Study, cell: Cell, record: Mapping[str, Any], fol
 
 def codes_of(study: Study, cells: Iterable[Cell]) -> dict[Cell, dict[str, str]]:
     """Hashes of the parts of the library, and of the packages, that determine each cell's bytes."""
-    versions = {name: version for name, version in core_packages().items() if name not in _NO_NUMBERS}
-    packages = hashlib.sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:16]
+    versions = json.dumps(_with_numbers(core_packages()), sort_keys=True)
+    packages = hashlib.sha256(versions.encode()).hexdigest()[:16]
     hashed = functools.cache(fingerprint)  # the source is read once for all cells
     return {
         cell: {part: hashed(*modules) for part, modules in _modules(study, cell).items()} | {"packages": packages}
@@ -238,7 +239,10 @@ def _modules(study: Study, cell: Cell) -> dict[str, tuple[str, ...]]:
 
 
 def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
-    """The content of ``cell.json`` for a cell that has been run; a UserError if its code has been edited since."""
+    """The content of ``cell.json`` for a cell that has been run.
+
+    A UserError if code or packages have changed since, or weights, completions and grades are of several runs.
+    """
     from ict_core.store import records
 
     jobs = {stage: outcome.job(stage) for stage in _configurations(study, cell)}
@@ -246,9 +250,15 @@ def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
     for stage, job in jobs.items():
         if files := edited(job["source"]["loaded"], *modules):
             raise UserError(
-                f"{cell.folder}: {stage}: edited since it was run: {', '.join(files[:_LISTED])}; run snakemake first, "
-                f"or check out {job['source']['commit']}"
+                f"{cell.folder}: {stage}: edited since it was run: {', '.join(files[:_LISTED])}; check out "
+                f"{job['source']['commit']} to store it (snakemake runs it again here)"
             )
+        if names := _other(_with_numbers(job["packages"]), _with_numbers(core_packages())):
+            versions = ", ".join(f"{name} {job['packages'].get(name, 'none')}" for name in names)
+            raise UserError(f"{cell.folder}: {stage}: run with {versions}; install that, or remove its output")
+    for (before, after), key in _HANDED_ON.items():
+        if after in jobs and jobs[after][key] != jobs[before][key]:
+            raise UserError(f"{cell.folder}: {after}: of another {key} than {before}; run snakemake first")
     kinds = {name: getattr(records, name.upper()) for name in _frames(study, cell)}
     source, last = jobs[MADE]["source"], jobs[JOBS[-1] if "grade" in jobs else MADE]
     run = {
@@ -263,6 +273,11 @@ def _record(study: Study, cell: Cell, outcome: Outcome) -> dict[str, Any]:
         "frames": {name: records.frame_hash(outcome.frame(name), kind) for name, kind in kinds.items()},
         "runs": [run],
     }
+
+
+def _with_numbers(packages: Mapping[str, str]) -> dict[str, str]:
+    """Those of the versions that may change a number."""
+    return {name: version for name, version in packages.items() if name not in _NO_NUMBERS}
 
 
 def _machines(made: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:

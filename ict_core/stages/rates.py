@@ -17,8 +17,8 @@ def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
 
     from ict_core.config.study import trials
     from ict_core.config.tuning import rate_of
-    from ict_core.evidence.cells import counted
-    from ict_core.evidence.collect import merge_manifests
+    from ict_core.evidence.cells import check_again, check_inputs, counted
+    from ict_core.evidence.collect import check_chain, merge_manifests
     from ict_core.evidence.tuning import check_rewards, tried_in
     from ict_core.store import records
     from ict_core.store.layout import StudyFiles
@@ -29,14 +29,19 @@ def run(study: StudyFile, results: Results, cells: MaybeCells = None) -> None:
     files, stored = StudyFiles(results), counted(loaded, cells)
     choices = {arm: read_manifest(files.chosen_rate(*arm)) for arm in loaded.tuned_arms()}
     tried = [cell for arm, choice in choices.items() for cell in trials(*arm, tried_in(choice))]
+    made = [*loaded.base_cells(tried), *tried]
+    again, apart = ({c: folder for c, folder in cells.items() if c in made} for cells in (stored.again, stored.cells))
+    check_again(loaded, files, again)
+    check_inputs(loaded, files, apart)
     manifests, logs = [], []
-    for cell in [*loaded.base_cells(tried), *tried]:
+    for cell in made:
         outcome = stored.outcome(cell, files)
         manifests.append(cell._asdict() | outcome.job("made"))
         variant, rate = rate_of(cell.variant)
         if rate is not None:
             log = outcome.frame("log")[["step", "reward"]]
             logs.append(log.assign(model=cell.model, variant=variant, rate=rate, seed=cell.seed))
+    check_chain(manifests)
     rewards = pd.concat(logs)[list(records.REWARDS)]
     for (model, variant), choice in choices.items():
         manifests.append({"model": model, "variant": variant, "seed": min(loaded.tuning.seeds)} | choice)

@@ -13,12 +13,14 @@ from typing import NamedTuple
 from ict_core.config.inputs import Model
 from ict_core.config.mistakes import shown
 from ict_core.config.study import Study
+from ict_core.config.tuning import rate_of
 from ict_core.errors import Damaged, UserError
 from ict_core.markdown import markdown_table
 from ict_core.store import records
 from ict_core.store.layout import MANIFEST, StudyFiles, cell_folder
 from ict_core.store.manifests import read_manifest
 
+TRAINS = ("train", "train at a rate")
 Seconds = dict[tuple[str, str], list[float]]
 """The seconds of each finished job, by rule and model."""
 
@@ -52,18 +54,26 @@ def planned_jobs(study: Path, repository: Path, cores: int) -> Counter[Kind]:
     jobs: Counter[Kind] = Counter()
     for block in re.split(r"\n(?=(?:localrule|rule|checkpoint) \w+:\n)", done.stdout)[1:]:
         (rule,) = re.findall(r"^\w+ (\w+):", block)
-        model = re.search(r"^    wildcards: (?:.*, )?model=([^,\n]+)", block, re.MULTILINE)
+        model, variant = (
+            re.search(rf"^    wildcards: (?:.*, )?{key}=([^,\n]+)", block, re.MULTILINE) for key in ("model", "variant")
+        )
         threads = re.search(r"^    threads: (\d+)$", block, re.MULTILINE)
         rule = re.sub(r"^figure_\w+", "figures", re.sub(r"^fetch_model\w*", "fetch", rule))
+        rule = _rule(rule, variant[1] if variant else "")
         jobs[Kind(rule, model[1] if model else "", int(threads[1]) if threads else 1)] += 1
     return jobs
+
+
+def _rule(stage: str, variant: str) -> str:
+    """The rule of a stage's job. Trainings at a stated rate, most of them shorter, are a kind of their own."""
+    return TRAINS[1] if stage == TRAINS[0] and rate_of(variant)[1] is not None else stage
 
 
 def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
     """Wall seconds of the finished jobs of a study's folder and of the cells stored on their own in the folder `cells`.
 
     For a stored study, which has no cells, they come from its frame `compute`. A damaged manifest is left out, as the
-    workflow makes it again.
+    workflow makes it again, and so is a training that was taken over from its twin.
     """
     files, seconds = StudyFiles(results), defaultdict[tuple[str, str], list[float]](list)
     cell = files.cell(cell_folder("*", "*", "*"))
@@ -76,11 +86,13 @@ def finished_seconds(results: Path, cells: Path | None = None) -> Seconds:
         except Damaged:
             continue
         for job in manifest["jobs"].values() if folder == cells else [manifest]:
-            seconds[job["stage"], path.relative_to(folder).parts[0]].append(job["wall_seconds"])
+            model, variant, *_ = path.relative_to(folder).parts
+            if "taken_over" not in job:
+                seconds[_rule(job["stage"], variant), model].append(job["wall_seconds"])
     if not seconds and (frame := files.frame("compute")).exists():
         jobs = records.read_frame(frame, records.COMPUTE)
-        for rule, model, took in zip(jobs["stage"], jobs["model"], jobs["seconds"], strict=True):
-            seconds[rule, model].append(took)
+        for stage, model, variant, took in jobs[["stage", "model", "variant", "seconds"]].itertuples(index=False):
+            seconds[_rule(stage, variant), model].append(took)
     return dict(seconds)
 
 
@@ -120,7 +132,7 @@ def plan_page(study: Study, jobs: Mapping[Kind, int], seconds: Seconds, source: 
 
 def _limits(study: Study, jobs: Mapping[Kind, int]) -> str:
     """A sentence on the hours that the limits of these jobs allow; empty if no model states hardware."""
-    keys, cap = {"train": "train_hours", "generate": "generate_hours"}, 0.0
+    keys, cap = {**dict.fromkeys(TRAINS, "train_hours"), "generate": "generate_hours"}, 0.0
     for kind, number in jobs.items():
         if kind.rule in keys and (hardware := study.models[kind.model].hardware):
             cap += number * getattr(hardware, keys[kind.rule])
@@ -130,7 +142,7 @@ def _limits(study: Study, jobs: Mapping[Kind, int]) -> str:
 def _disk_of_checkpoints(study: Study, jobs: Mapping[Kind, int], cores: int) -> str:
     """The disk space of checkpoints of running trainings, for models with `hardware`; empty if there are none."""
     training, under_way, written, room = study.training, 0.0, 0, float(cores)
-    sizes = {kind: checkpoint_bytes(study, kind.model) for kind in jobs if kind.rule == "train"}
+    sizes = {kind: checkpoint_bytes(study, kind.model) for kind in jobs if kind.rule in TRAINS}
     for kind in sorted(sizes, key=lambda kind: sizes[kind] / kind.threads, reverse=True):  # the most per core first
         at_a_time = min(jobs[kind], room / kind.threads)
         room -= at_a_time * kind.threads
@@ -151,7 +163,7 @@ def _disk_of_rollouts(study: Study, jobs: Mapping[Kind, int]) -> str:
     """The disk space of kept rollouts; empty if no training that is to run keeps them."""
     if study.rollouts_mib is None:
         return ""
-    trainings = sum(number for kind, number in jobs.items() if kind.rule == "train")
+    trainings = sum(number for kind, number in jobs.items() if kind.rule in TRAINS)
     trainings = min(trainings, sum(bool(study.recorded(cell)) for cell in study.trained_cells()))  # tuning keeps none
     if not trainings:
         return ""

@@ -238,6 +238,16 @@ def test_a_rule_that_reads_true_steps_has_generated_problems(configs, edit):
     assert load_study(configs / MINI).methods["stapo"].known_steps
 
 
+def test_a_control_without_its_rule_is_refused(configs, edit):
+    (configs / "methods/stapo-permuted.yaml").write_text("of: stapo\ncontrol: permuted-batch\n")
+    edit(MINI, "stapo, ict-10", "stapo-permuted, ict-10")
+    edit(MINI, "baselines: [grpo, entropy-20, stapo]", "baselines: [grpo]")
+    (line,) = message_of(configs).splitlines()
+    assert line.startswith("configs/methods/stapo-permuted.yaml: control: ") and "'stapo'" in line
+    edit(MINI, "stapo-permuted, ict-10", "stapo, stapo-permuted, ict-10")
+    assert "stapo-permuted" in load_study(configs / MINI).methods
+
+
 def test_variants_of_each_other_and_of_a_variant_too_far_from_its_rule_are_refused(configs, edit):
     whole = (configs / ICT).read_text()
     edit(ICT, None, "of: ict-20\nscore: kl\n")

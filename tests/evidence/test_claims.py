@@ -137,7 +137,8 @@ def test_a_study_s_own_question_is_a_family_before_the_ledger_s():
 
 
 def test_the_arms_of_gates_are_no_rules_and_the_oracle_s_control_makes_no_bench():
-    validity = SimpleNamespace(replica="grpo-replica", oracle="oracle", oracle_control="oracle-permuted")
+    names = {"replica": "grpo-replica", "random": "random-10", "oracle": "oracle", "oracle_control": "oracle-permuted"}
+    validity = SimpleNamespace(**names)
     gates = {"grpo-replica": arm("grpo", "replica", 0, 1), "oracle": arm("grpo")}
     gates |= {"oracle-permuted": arm("oracle", "control", "—", "permuted-group")}
     few = settings(validity, **FEW, **gates)
@@ -147,6 +148,8 @@ def test_the_arms_of_gates_are_no_rules_and_the_oracle_s_control_makes_no_bench(
     assert rules_of(many) == ["stare", "ict-10", "kl-10"]
     own = claims_of(LEDGER, many)[: -len(ledger)]
     assert not any("oracle" in claim.id or "replica" in claim.id for claim in own)
+    without = {name: of for name, of in ARMS.items() if "10" not in name} | {"random-10": arm("grpo")}
+    assert rules_of(settings(validity, **without, **gates)) == ["stare"]  # random tokens of no rule that was run
 
 
 def test_every_rule_has_a_claim_over_the_baseline_and_one_over_each_control_in_two_families():

@@ -1,6 +1,7 @@
 import pytest
 import table_frames as made
 
+from ict_core.config.selectors import section_of
 from ict_core.evidence.stored import Stored
 from ict_core.store.layout import REPOSITORY
 from ict_core.tables.thresholds import thresholds_table
@@ -22,6 +23,12 @@ def test_a_stored_study_tells_the_share_of_the_rules_that_have_one(study, absent
     for variant in set(kept) & set(shadow["rule"]):  # rounded up in a short response
         own = shadow.loc[(shadow["rule"] == variant) & (shadow["variant"] == "grpo"), "kept_share"]
         assert 100 * own.mean() == pytest.approx(kept[variant], abs=3), variant
+
+
+def test_a_share_that_hangs_on_scores_or_lengths_is_not_told():
+    told = section_of("top-score").percent_kept
+    assert told({"percent": 20, "scope": "sequence", "threshold": "ties"}) == 20
+    assert told({"percent": 20, "threshold": "percentile"}) is told({"percent": 20, "scope": "padded"}) is None
 
 
 def test_numbers_are_those_of_the_levels_and_contrasts(study):

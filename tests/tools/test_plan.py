@@ -67,6 +67,7 @@ def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
         "[date]\nlocalrule all:\n    jobid: 0\n    reason: Code has changed\n[date]\nrule train:\n"
         "    reason: Params have changed since last execution: before: 'rule a: model=c' now: 'd'\n"
         "    wildcards: seed=0, model=m, variant=v\n    threads: 4\n"
+        "[date]\nrule train:\n    wildcards: model=m, variant=v@0.0003, seed=9\n"
         "[date]\ncheckpoint tune_round:\n    output: c\n[date]\nrule figure_length:\n    output: b\nJob stats:\n"
     )
     monkeypatch.setattr("sys.executable", printing(tmp_path, printed))
@@ -75,6 +76,7 @@ def test_a_dry_run_is_read_rule_by_rule(monkeypatch, tmp_path):
         Kind("figures", "", 1): 2,
         Kind("all", "", 1): 1,
         Kind("train", "m", 4): 1,
+        Kind("train at a rate", "m", 1): 1,
         Kind("tune_round", "", 1): 1,
     }
 
@@ -104,6 +106,12 @@ def test_seconds_are_those_of_finished_jobs(unfinished):
     one_each = {("pretrain", "mini-s"): [9.0], ("generate", "mini-s"): [4.0]}
     assert finished_seconds(unfinished) == {("train", "mini-s"): [30.0, 50.0], **one_each}
     assert finished_seconds(unfinished / "none") == {}
+    for name, more in ("grpo@0.0003/seed-9", {}), ("stapo/seed-0", {"taken_over": "mini-s/grpo/seed-0"}):
+        (unfinished / "mini-s" / name / "train").mkdir(parents=True)
+        manifest = {"stage": "train", "wall_seconds": 7.0, **more}
+        write_manifest(unfinished / "mini-s" / name / "train/manifest.json", manifest)
+    shorter = {("train at a rate", "mini-s"): [7.0]}
+    assert finished_seconds(unfinished) == {("train", "mini-s"): [30.0, 50.0], **shorter, **one_each}
 
 
 def test_the_jobs_of_cells_stored_on_their_own_count_too(unfinished, tmp_path):

@@ -161,6 +161,14 @@ def test_a_foreign_cell_is_refused_by_name(first, stored, cell, path, key, value
         counted(smoke(first.folder), stored)
 
 
+@pytest.mark.long
+def test_a_stored_cell_that_a_target_asks_for_is_named_and_run_again(first, tmp_path):
+    copy = second(first, tmp_path, GRPO.format(0), GRPO.format(1))
+    target = f"results/smoke/{GRPO.format(0)}/grades.parquet"
+    (named,) = [line for line in copy.made("--configfile", STUDY, "--", target).splitlines() if "Stored" in line]
+    assert GRPO.format(0) in named and GRPO.format(1) not in named
+
+
 def test_a_cell_that_the_study_does_not_have_is_refused_by_name(first, stored):
     shutil.copytree(stored / GRPO.format(1), stored / GRPO.format(7))
     with pytest.raises(UserError, match=f"{GRPO.format(7)}: smoke has no such cell"):
@@ -182,6 +190,27 @@ def test_a_cell_of_other_inputs_is_refused_by_name(first, stored, cell, stage, k
     study = smoke(first.folder)
     with pytest.raises(UserError, match=f"{cell}: .*{key}"):
         collect(first.folder / "results/smoke", study, counted(study, stored))
+
+
+@pytest.mark.parametrize(
+    ("stage", "key", "value"),
+    [
+        ("made", "model_sha256", "0" * 64),  # a training that was made again after its answers
+        ("generate", "completions_sha256", "0" * 64),
+        ("grade", "packages", {"math-verify": "0.8.0"}),
+    ],
+)
+def test_a_cell_whose_jobs_do_not_belong_together_is_not_stored(first, tmp_path, stage, key, value):
+    class Mixed(LocalOutcome):
+        def job(self, of_stage):
+            job = super().job(of_stage)
+            return job | {key: job[key] | value if isinstance(value, dict) else value} if of_stage == stage else job
+
+    cell = Cell("mini-xs", "grpo", 1)
+    outcome = Mixed(StudyFiles(first.folder / "results/smoke"), cell)
+    with pytest.raises(UserError, match=f"{cell.folder}: .*{'math-verify 0.8.0' if stage == 'grade' else key}"):
+        store_cell(smoke(first.folder), cell, outcome, tmp_path / "stored")
+    assert not (tmp_path / "stored").exists()
 
 
 def test_code_is_proven_change_by_change(first, stored):

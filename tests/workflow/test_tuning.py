@@ -199,3 +199,10 @@ def test_stored_rates_of_other_trainings_are_refused_in_one_line(rates, change, 
     with pytest.raises(UserError) as caught:
         load_study(taking(rates, change))
     assert str(caught.value).count("\n") == 0 and told in str(caught.value)
+
+
+def test_trainings_that_are_stored_as_cells_do_not_have_the_rate_chosen_again(rates):
+    rates.done("ict", "cells", "tiny-rates")
+    assert (rates.folder / "results/cells/tiny-rates/mini-xs/grpo@0.0004/seed-901/cell.json").exists()
+    printed = rates.made("--dry-run", "rates", "--config=study=tiny-rates")
+    assert set(re.findall(r"^(\w+) +\d+$", printed, re.MULTILINE)) == {"rates", "total"}  # as its base models are stored

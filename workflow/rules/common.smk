@@ -125,9 +125,9 @@ def own(file):
     return local(os.path.relpath(ROOT / file))
 
 
-def ranges_stated(wildcards, input):
+def ranges_stated(wildcards):
     """The lines of the ledger that state a range: all that the readings take from it."""
-    lines = Path(input.claims).read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "configs/claims.yaml").read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if "within: [" in line]
 
 
@@ -316,13 +316,16 @@ def tried(wildcards):
             asked = read_manifest(Path(before))["next"]
         except UserError as error:
             raise WorkflowError(f"{error}; delete {before}") from None
-    cells = trials(*arm, asked)
-    stored = [
-        StoredCellFiles(STORED_CELLS.cells[c]).manifest
-        for c in cells
-        if c in STORED_CELLS.cells
+    cells = {cell: FILES.cell(cell.folder).train for cell in trials(*arm, asked)}
+    # A training that is here stays the input once it is stored too: another input would have the rate chosen again.
+    return [
+        (
+            StoredCellFiles(STORED_CELLS.cells[cell]).manifest
+            if cell in STORED_CELLS.cells and not Path(training).exists()
+            else training
+        )
+        for cell, training in cells.items()
     ]
-    return [*trainings(cells), *stored]
 
 
 def outputs_of(rule, cells):
@@ -341,6 +344,19 @@ def run_here(cells):
 def trainings(cells):
     """The training outputs of the cells that this study has to run."""
     return [FILES.cell(cell.folder).train for cell in run_here(cells)]
+
+
+def asked_again():
+    """The stored cells of which a target is an output, so that they are run again all the same."""
+    targets = [os.path.normpath(t) for t in workflow.dag_settings.targets]
+    folders = {
+        cell: f"{FILES.cell(cell.folder).folder}/" for cell in STORED_CELLS.cells
+    }
+    return [
+        cell.folder
+        for cell, folder in folders.items()
+        if any(target.startswith(folder) for target in targets)
+    ]
 
 
 def trained(wildcards):
