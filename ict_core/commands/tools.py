@@ -243,7 +243,9 @@ def screen(study: AnyStudy) -> None:
     own, stored = (StudyFiles(root / folder(loaded.name)) for folder in (study_folder, stored_folder))
     rates = next((path for path in (own.rate_study.rates, stored.rates) if path.exists()), None)
     if rates is None:
-        raise UserError(f"{own.rate_study.rates}: no such file; run `snakemake --cores all rates --config=study={loaded.name}`")
+        raise UserError(
+            f"{own.rate_study.rates}: no such file; run `snakemake --cores all rates --config=study={loaded.name}`"
+        )
     arms, controls = read_manifest(rates)["arms"], bench_controls(settings)
     if lacking := set(map("/".join, rated)) - arms.keys():
         raise UserError(f"{rates}: no rate of {', '.join(sorted(lacking))}; run `snakemake rates` again")

@@ -205,4 +205,4 @@ def test_trainings_that_are_stored_as_cells_do_not_have_the_rate_chosen_again(ra
     rates.done("ict", "cells", "tiny-rates")
     assert (rates.folder / "results/cells/tiny-rates/mini-xs/grpo@0.0004/seed-901/cell.json").exists()
     printed = rates.made("--dry-run", "rates", "--config=study=tiny-rates")
-    assert set(re.findall(r"^(\w+) +\d+$", printed, re.MULTILINE)) == {"rates", "total"}  # as its base models are stored
+    assert set(re.findall(r"^(\w+) +\d+$", printed, re.MULTILINE)) == {"rates", "total"}  # base models are stored
