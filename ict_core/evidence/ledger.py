@@ -187,6 +187,8 @@ def _absence(claim: Claim, frames: LedgerFrames) -> str:
     named = getattr(claim.test, "benchmarks", None)
     if named and set(named) <= set(frames.outside):
         return "its benchmarks leave the base model no headroom"
+    if named and not {*named} & {*frames.outside, *frames.mirrors.values()}:
+        return f"without {', '.join(named)}, which the study does not have"
     if isinstance(claim.test, Measure):
         return "nothing has the quantity of its arms, as where no forks are known or no score has an elbow"
     return "no model ran both arms on its benchmarks"

@@ -79,11 +79,12 @@ def answer(
             )
     heads = ["model", "method", *PASS_METRICS, f"{compared} less base", f"Δ {compared}", f"against `{reference}`"]
     table = markdown_table(heads, rows, "llrrrrl")
+    over = f"On `{averaged[0]}`," if len(averaged) == 1 else f"Average over {len(averaged)} benchmarks"
     return "\n".join(
         [
             *can_tell(validity),
             *(_primary(claims) or (_bench(claims, reference, settings.power) if controls else _first_claim(claims))),
-            f"Average over {len(averaged)} benchmarks in percent with 95 % intervals; Δ in points, paired over "
+            f"{over} in percent with 95 % intervals; Δ in points, paired over "
             f"{' or '.join(map(str, sorted(seeds))) or 'no'} training seeds.\n",
             table,
             *_of_rates(tuning),

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import pandas as pd
@@ -95,8 +96,7 @@ def _what_was_run(settings: Settings, compute: pd.DataFrame, manifest: Mapping[s
         markdown_table(["models", "methods", "seeds"], blocks),
         f"{len(trained)} training runs{counts_text} of {config['training']['steps']} optimiser steps{steps_text} on "
         f"{trained['tokens'].sum():,} generated tokens; each base model and each run but those that choose rates "
-        f"answered {len(settings.mirrors)} benchmarks with {config['evaluation']['samples']} samples a problem{extra}: "
-        f"{sets}. All jobs together took "
+        f"gave {config['evaluation']['samples']} answers to each problem{extra} of {sets}. All jobs together took "
         f"{compute['seconds'].sum() / 3600:.2f} hours of wall time. Code: {commits}.\n",
         f"**{mixed}**\n" if mixed else "",
     ]
@@ -121,8 +121,8 @@ def _arms(settings: Settings) -> str:
 
 def _trust(settings: Settings) -> str:
     """How often the intervals and tests keep their nominal rates at about this study's size, from the calibration."""
-    seeds = min(Counter((model, variant) for model, variant, _ in settings.design.cells if variant != BASE).values())
-    rows = nearest([benchmark["problems"] for benchmark in settings.whole["benchmarks"]], seeds)
+    seeds = Counter((model, variant) for model, variant, _ in settings.design.cells if variant != BASE).values()
+    rows = nearest([benchmark["problems"] for benchmark in settings.whole["benchmarks"]], median_low(seeds))
     if rows.empty:
         return (
             "No calibration was made at a size as small as this study's: its intervals and tests are untested there.\n"

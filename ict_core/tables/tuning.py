@@ -38,12 +38,13 @@ def tuning_table(tuning: pd.DataFrame, settings: TableSettings) -> Table:
     columns = ["model", "variant", *heads, "own rate", "remark"]
     readable = pd.DataFrame(rows, columns=columns)
     fewer = numbers.groupby(["model", "variant", "rate"])["seed"].nunique().lt(len(seeds)).any()
+    bases = "" if settings.scope else " and base models"
     halved = (
         " In parentheses is the number of seeds where it is smaller, as only the better rates went on: such a mean is "
-        "of other seeds and base models than one of all, and than the base's."
+        f"of other seeds{bases} than one of all, and than the base's."
     )
     caption = (
-        "Learning rates: every variant trained at these rates with the same seeds and base models, which no evaluated "
+        f"Learning rates: every variant trained at these rates with the same seeds{bases}, which no evaluated "
         f"run has ({', '.join(seeds)}), and without evaluation.{halved if fewer else ''} Its own rate is that of the "
         "highest mean reward on the training problems over the last quarter of the steps; every arm of the primary "
         "comparison trains at its own. "

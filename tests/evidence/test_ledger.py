@@ -128,6 +128,9 @@ def test_what_the_study_did_not_run_or_know_is_named(evidence, entries):
     assert (found["beats-kl"].verdict, found["beats-kl"].remark) == (NOT_TESTED, "without kl-10")
     assert (found["branching-points"].unit, found["branching-points"].outcome.seeds) == ("share of the known forks", 3)
     assert list(found["gain-over-grpo"].by_model) == ["tiny", "small"] and found["gain-over-grpo"].outcome.seeds == 3
+    other_sets = replace(evidence, mirrors={"one-step": "word problems"}, outside=())
+    (carried,) = ledger([found["carry-over"].claim], other_sets, 0.02, 0.8)
+    assert carried.verdict == NOT_TESTED and "MMLU-STEM, GPQA" in carried.remark
     (needing,) = ledger([claim(None, needs="a model")], evidence, 0.02, 0.8)
     assert (needing.verdict, needing.remark) == (NOT_TESTED, "needs a model")
     unknown = replace(evidence, quantities=quantities(figure_frames.tokens().assign(fork=float("nan"))))

@@ -195,6 +195,7 @@ def test_the_answer_is_the_first_tested_claim_and_a_row_a_method():
     told = [untested, CLAIM | {"verdict": "contradicted"}]
     frames = (levels(grpo=0.5, **{"ict-10": 0.3}), contrasts("ict-10"), tuning, NO_GATES)
     lines = answer(study, told, *frames, ["mini-word"]).splitlines()
+    assert any(line.startswith("On `mini-word`") for line in lines)
     assert lines[0].startswith("**A gain.** Here: **contradicted**, −17.3") and lines[0].endswith(
         "the paper has +4.58."
     )

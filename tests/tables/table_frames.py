@@ -35,7 +35,7 @@ def settings(variants=synthetic.VARIANTS, baselines=synthetic.BASELINES, **chang
     known = {"mirrors": MIRRORS, "margin": 0.02, "power": 0.8, "paper": PAPER, "arms": ARMS, "recipe_rate": 3e-4}
     known |= {"variants": tuple(variants), "baselines": tuple(baselines), "kept": synthetic.KEPT}
     selectors = {variant: {"selector": variant.partition("-")[0]} for variant in synthetic.VARIANTS}
-    known |= {"whole": {"methods": selectors}, "validity": None, "chooses_rates": True}
+    known |= {"whole": {"methods": selectors}, "validity": None, "chooses_rates": True, "scope": ""}
     return SimpleNamespace(**known | changes)
 
 

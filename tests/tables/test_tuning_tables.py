@@ -34,6 +34,10 @@ def test_the_mean_reward_at_each_rate_and_the_rate_chosen_by_hand():
         ["tiny", "ict-10", "—", "0.300", "0.150", "0.0001", "the lowest tried"],
     ]
     assert "(900, 901)" in table.caption and len(table.numbers) == len(TUNED)
+    of_one_base = tuning_table(
+        TUNED, made.settings(variants=("grpo", "ict-10"), baselines=("grpo",), scope="One base.")
+    )
+    assert "base models" in table.caption and "base models" not in of_one_base.caption
 
 
 def test_a_mean_over_fewer_seeds_says_so():
