@@ -83,7 +83,7 @@ def compare(
         raise UserError(f"margin: {margin_points:g} is not allowed; allowed: points above 0 and below 100")
     if not ALPHA < power < 1:
         raise UserError(f"power: {power:g} is not allowed; allowed: above {ALPHA:g} and below 1")
-    metrics = [metric for metric in PASS_METRICS if samples_needed(metric) <= counts["sampled"].min()]
+    metrics = [metric for metric in PASS_METRICS if samples_needed(metric) <= counts["n"].min()]
     runs = {model: set(rows["run"]) for model, rows in counts.groupby("model", sort=False)}
     others = [model for model in models if model != first]
     by_runs = [model for model in others if len(runs[model] & runs[first]) > 1]

@@ -249,7 +249,7 @@ def _read_inspect(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
             unscored = isinstance(correct, float) and math.isnan(correct)
             found = _row(file, model, time, task, sample["id"], None if unscored else correct, cluster)
             yield found | {"metric": metric, "filter": None}
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError) as error:
         raise UserError(f"{file}: no log of Inspect: {type(error).__name__}: {error}") from None
 
 

@@ -40,6 +40,13 @@ def test_a_study_of_its_own_scores_is_what_its_tables_say():
     assert rows.loc[("stapo", "pass@1"), "verdict"] == "identical"
 
 
+def test_pass_4_needs_four_graded_samples_of_every_problem():
+    four = pd.concat([answers(a="0110", b="0111")] * 4, ignore_index=True).astype({"correct": "float64"})
+    assert set(compare(four).differences["metric"]) == {"pass@1", "pass@4"}
+    four.loc[0, "correct"] = np.nan
+    assert set(compare(four).differences["metric"]) == {"pass@1"}
+
+
 def test_two_single_runs_are_a_paired_t_test_over_problems():
     found = compare(answers(small="0010110010", large="0111111010"))
     row = found.differences.iloc[0]

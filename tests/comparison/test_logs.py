@@ -180,6 +180,8 @@ def broken(folder: Path, name: str, content: bytes) -> Path:
 
 SAMPLES = "samples_t_2026-01-01T00-00-00.0.jsonl"
 DETAILS = "details_t_2026-01-01T00-00-00.0.parquet"
+FINISHED = {"version": 2, "status": "success", "eval": dict.fromkeys(("model", "created", "run_id", "task"), "x")}
+FINISHED["samples"] = [{"id": 1, "scores": [1]}]
 BAD = {  # a file's name and content, by what is said of it
     "no such file": ("absent", None),
     "no log in this folder": ("", None),
@@ -195,6 +197,7 @@ BAD = {  # a file's name and content, by what is said of it
     "line 1: no sample of": (SAMPLES, b'{"doc_id": 1, "metrics": [1, 2]}'),
     "cannot be read as a finished log": ("x.eval", b"PK"),
     "no log of Inspect": ("x.json", b'{"version": 2, "status": "success", "eval": {}, "samples": []}'),
+    "no log of Inspect: IndexError": ("x.json", json.dumps(FINISHED).encode()),
     "no columns metric": (DETAILS, pd.DataFrame({"doc": [1]}).to_parquet()),
 }
 
