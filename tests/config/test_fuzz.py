@@ -137,7 +137,9 @@ def probe(file: Path) -> dict[str, Any] | None:
             study["evaluation"].pop("samples_of", None)
             base, method = study["baselines"][0], name if kind == "methods" else block["methods"][0]
             model = name if kind == "models" else block["models"][0]
-            grid = [{"models": [model], "methods": list(dict.fromkeys([base, method])), "seeds": [0]}]
+            stated = yaml.safe_load((PROJECT / f"configs/methods/{method}.yaml").read_text())
+            rule = [stated["of"]] if "control" in stated else []  # a control stands beside its rule
+            grid = [{"models": [model], "methods": list(dict.fromkeys([base, *rule, method])), "seeds": [0]}]
             benchmarks = [name if kind == "benchmarks" else study["benchmarks"][0]]
             return study | {"study": "probe", "grid": grid, "baselines": [base], "benchmarks": benchmarks}
     return None
