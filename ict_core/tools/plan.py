@@ -21,6 +21,7 @@ from ict_core.store.layout import MANIFEST, StudyFiles, cell_folder
 from ict_core.store.manifests import read_manifest
 
 TRAINS = ("train", "train at a rate")
+"""The rule of a training, and what a training that states its rate, as those do that choose one, is listed as."""
 Seconds = dict[tuple[str, str], list[float]]
 """The seconds of each finished job, by rule and model."""
 

@@ -321,7 +321,7 @@ def tried(wildcards):
     return [
         (
             StoredCellFiles(STORED_CELLS.cells[cell]).manifest
-            if cell in STORED_CELLS.cells and not Path(training).exists()
+            if cell in STORED_CELLS.cells and not training.exists()
             else training
         )
         for cell, training in cells.items()
@@ -348,15 +348,9 @@ def trainings(cells):
 
 def asked_again():
     """The stored cells of which a target is an output, so that they are run again all the same."""
-    targets = [os.path.normpath(t) for t in workflow.dag_settings.targets]
-    folders = {
-        cell: f"{FILES.cell(cell.folder).folder}/" for cell in STORED_CELLS.cells
-    }
-    return [
-        cell.folder
-        for cell, folder in folders.items()
-        if any(target.startswith(folder) for target in targets)
-    ]
+    parents = {p for t in workflow.dag_settings.targets for p in Path(t).parents}
+    cells = STORED_CELLS.cells
+    return [c.folder for c in cells if FILES.cell(c.folder).folder in parents]
 
 
 def trained(wildcards):
