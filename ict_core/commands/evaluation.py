@@ -209,6 +209,8 @@ def evaluate(
         write_json(result, written)
         head, *rows = result_lines(written["results"])
         print(markdown_table(head, rows, "l" + "r" * (len(head) - 1)), end="")
+        if lost := sum(row.get("ungraded", 0) for row in written["results"].values()):
+            print(f"{lost} answers could not be graded and count nowhere; with n < k graded ones pass@k is pass@n.")
         print(f"{result}; {folder / 'answers.parquet'} has every answer")
 
 

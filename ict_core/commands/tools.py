@@ -119,7 +119,7 @@ def status(
     file = study.file
     loaded, root = load_study(file), repository(file)
     folder = (results or root / study_folder(loaded.name)).absolute()
-    cells = counted(loaded, root / cells_folder(loaded.name))
+    cells = counted(loaded, root / cells_folder(loaded.name), here=False)
     stored = cells.cells
     if not folder.is_dir() and not stored:
         raise UserError(f"{folder}: no such folder; nothing of {loaded.name} has run, or --results names another one")

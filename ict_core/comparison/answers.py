@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ict_core.errors import UserError
+from ict_core.errors import UserError, visible
 from ict_core.statistics.schemas import AVERAGE
 
 ANSWERS = ("model", "run", "benchmark", "problem", "cluster", "sampled", "n", "correct")
@@ -38,7 +38,8 @@ def counted(answers: pd.DataFrame) -> pd.DataFrame:
         place = int(empty.any(axis=1).to_numpy().argmax())
         raise UserError(f"answers: row {place} has no {', '.join(empty.columns[empty.iloc[place]])}")
     named = [] if pd.api.types.is_integer_dtype(filled["run"]) else ["run"]  # by names, such as times
-    filled = filled.astype(dict.fromkeys(["model", *_PROBLEM, "cluster", *named], str))
+    for name in ["model", *_PROBLEM, "cluster", *named]:
+        filled[name] = filled[name].astype(str).map(visible)  # anybody's text, which reaches a terminal
     if (filled["benchmark"] == AVERAGE).any():
         raise UserError(
             f"answers: benchmark: {AVERAGE!r} is not allowed; allowed: a name but that of the mean over all"

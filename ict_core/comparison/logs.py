@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ict_core.errors import UserError, visible
+from ict_core.errors import UserError
 
 TABLES = (".csv", ".parquet")
 _HARNESS = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
@@ -83,8 +83,18 @@ def read_runs(runs: Sequence[str], wanted: Wanted) -> pd.DataFrame:
     if tables:
         return pd.concat(tables, ignore_index=True)
     frame = pd.DataFrame(rows)
+    _check_same(frame)
     number = frame.groupby(["model", "benchmark"])["time"].rank(method="dense").astype(int) - 1  # by task
-    return frame.assign(run=number).drop(columns=["time", "metric", "filter"])
+    return frame.assign(run=number).drop(columns=["time", "metric", "filter", "hash"])
+
+
+def _check_same(frame: pd.DataFrame) -> None:
+    """Raise a UserError for a number that stands for different problems, by the harness's own hashes of them."""
+    known = frame.dropna(subset="hash").astype({"hash": str}).drop_duplicates(["benchmark", "problem", "hash"])
+    if (other := known.duplicated(["benchmark", "problem"])).any():
+        row = known[other].iloc[0]
+        fault = f"problem {row['problem']} of {row['benchmark']} is another one in a log of {row['model']}"
+        raise UserError(f"{fault}, as its doc_hash says; allowed: logs of the same problems in the same order")
 
 
 def _check_names(rows: Sequence[dict[str, Any]], wanted: Wanted) -> None:
@@ -152,9 +162,8 @@ def _row(file: Path, model: str, time: str, task: str, problem: Any, correct: An
             f"{file}: problem {problem}: the score is {correct!r}; allowed: 0 or 1; choose another --metric"
         )
     names = {"model": model, "benchmark": task, "problem": str(problem)}
-    names |= {} if cluster is None else {"cluster": str(cluster)}
-    row = {"time": time, **{key: visible(name) for key, name in names.items()}}  # without a cluster that of `counted`
-    return row | {"correct": None if correct is None else int(correct)}
+    names |= {} if cluster is None else {"cluster": str(cluster)}  # without a cluster that of `counted`
+    return {"time": time, **names, "correct": None if correct is None else int(correct), "hash": None}
 
 
 def _chosen(file: Path, what: str, there: Iterable[str], wanted: str | None) -> str:
@@ -207,7 +216,7 @@ def _read_harness(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:
         metric = _chosen(file, "metric", row.get("metrics") or [], wanted.metric)
         cluster = _field(file, row.get("doc"), wanted.cluster)
         found = _row(file, model, match["time"], match["task"], row["doc_id"], row.get(metric), cluster)
-        yield found | {"metric": metric, "filter": chosen}
+        yield found | {"metric": metric, "filter": chosen, "hash": row.get("doc_hash")}
 
 
 def _read_lighteval(file: Path, wanted: Wanted) -> Iterator[dict[str, Any]]:

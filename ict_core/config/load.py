@@ -17,11 +17,11 @@ from pydantic import ValidationError
 from ict_core.config.comparison import compare
 from ict_core.config.inputs import Benchmark, LocalModel, Model, TrainingSet
 from ict_core.config.method_files import read_method
-from ict_core.config.methods import Method, Training
+from ict_core.config.methods import Factor, Method, Training, Variation
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, show_value
 from ict_core.config.section import load_section, read_section
 from ict_core.config.study import Study
-from ict_core.config.study_file import JobHours, StudyFile
+from ict_core.config.study_file import JobHours, StudyFile, Validity
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
 from ict_core.store.files import hash_file
@@ -71,6 +71,7 @@ def load_study(path: Path) -> Study:
     mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
     for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
         _check_named(mistakes, path, f"evidence.validity.{key}", _file(path, "methods", arm))
+    mistakes.add_all(path, _check_gates(file.evidence.validity, trained) if file.evidence.validity else ())
     stored_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     if file.job_hours is not None:
@@ -273,6 +274,16 @@ def _check_study(
             yield refused("tuning.steps", steps, allowed)
         elif steps % recipe.updates:
             yield refused("tuning.steps", steps, f"a multiple of the recipe's updates_per_rollout, {recipe.updates}")
+
+
+def _check_gates(validity: Validity, trained: Mapping[str, Method]) -> Iterator[Fault]:
+    """Check that the replica and the oracle's control, where they are trained, are what their gates take them for."""
+    arms = validity.arms()
+    kinds: dict[str, tuple[str, Factor]] = {"replica": ("baseline", "replica"), "oracle_control": ("oracle", "control")}
+    for key, (varied, factor) in kinds.items():
+        method = trained.get(arms[key])
+        if method and method.ablation != Variation(of=arms[varied], factor=factor):
+            yield refused(f"evidence.validity.{key}", arms[key], f"a method with `of: {arms[varied]}` and `{factor}`")
 
 
 def _check_method(

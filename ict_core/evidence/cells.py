@@ -62,11 +62,12 @@ def all_cells(study: Study) -> list[Cell]:
     return [*study.all_bases(), *study.trained_cells(), *study.later_cells()]
 
 
-def counted(study: Study, folder: Path | None) -> Counted:
+def counted(study: Study, folder: Path | None, here: bool = True) -> Counted:
     """Which of the stored cells in a folder count, and which must be run again before the others count; None: no cell.
 
     Raises:
-        UserError: a stored cell is not in the study or its configuration, or can be compared only on another machine.
+        UserError: a stored cell is not in the study or its configuration, or, if those that must be run again shall be
+            run `here`, can be compared only on another machine.
         Damaged: its ``cell.json`` is not what was written.
     """
     if folder is None:
@@ -86,7 +87,7 @@ def counted(study: Study, folder: Path | None) -> Counted:
         if changes := min((_changes(old, code[cell]) for old in codes), key=len):
             changed[cell] = changes
     again = _sampled(changed, proven, found)
-    for cell in again:
+    for cell in again if here else ():
         _check_machine(study, found[cell])
     folders = {cell: outcome.files.folder for cell, outcome in found.items()}
     return Counted({c: f for c, f in folders.items() if c not in again}, {c: folders[c] for c in again})

@@ -18,7 +18,8 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
     ``grades`` is a frame of ``records.GRADES``, as for a study's base model. Each pass@k has its standard error
     (``_stderr``) and the limits of its 95 % interval for new problems of this kind (``_low``, ``_high``): Wilson's with
     one graded answer per problem, else Student's t over problems on the logit scale. Missing numbers are None.
-    ``n-samples`` are the answers that could be graded. Those in ``ungraded`` are not wrong, and enter no pass@k.
+    ``n-samples`` are the answers that could be graded, ``problems`` those that have one. The answers in ``ungraded``
+    are not wrong, and enter no pass@k; of a problem with n < k graded answers it is pass@n.
     """
     counts = count_grades(grades)
     metrics = [f"pass@{k}" for k in sorted({k for k in (1, 4, samples) if k <= samples})]
@@ -33,7 +34,7 @@ def benchmark_results(grades: pd.DataFrame, benchmarks: Sequence[str], samples: 
             blocks[metric].append(values)
             results[name] |= _told(metric, [values], yes_or_no=bool((graded["n"] == 1).all()))
         results[name] |= {
-            "problems": len(rows),
+            "problems": len(graded),
             "n-samples": int(rows["n"].sum()),
             "ungraded": int(rows["sampled"].sum() - rows["n"].sum()),
             "truncated": float(rows["truncated"].sum() / rows["sampled"].sum()),

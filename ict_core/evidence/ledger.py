@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ict_core.evidence.claims import Claim, Largest, Measure, Test
+from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, Test
 from ict_core.evidence.decide import Correction, Outcome, corrected, found, largest, outcome
 from ict_core.evidence.measures import QUANTITIES
-from ict_core.evidence.values import searched, values_of
+from ict_core.evidence.values import room, searched, values_of
 from ict_core.statistics.deciding import (
     CONTRADICTED,
     EQUIVALENT,
@@ -23,7 +23,7 @@ from ict_core.statistics.deciding import (
     detectable,
     seeds_needed,
 )
-from ict_core.statistics.schemas import ROUNDING
+from ict_core.statistics.schemas import BASE, ROUNDING
 
 _Tested = tuple[Outcome, dict[str, float], str]  # outcome of a claim's test, each model's mean, and a remark
 _UNCORRECTED = ("estimate", "low", "high", "p", "p_equivalence")
@@ -108,7 +108,8 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
         if test is None or not strata:
             return None
-        arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
+        of_more = {model: series for model, series in strata.items() if len(series) > 1}  # one run has no spread
+        arrays = {model: series.to_numpy(np.float64) for model, series in (of_more or strata).items()}
         by_model = {model: float(array.mean()) for model, array in arrays.items()}
         if any(np.isnan(array).any() for array in arrays.values()):
             result = Outcome(seeds=min(map(len, arrays.values())), strata=len(arrays))
@@ -118,9 +119,34 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
             remark = _ONE_SEED
         elif all(np.ptp(array) <= ROUNDING for array in arrays.values()):
             remark = "all paired values are equal"
-    if claim.paper_points is not None and claim.paper_points / 100 <= margin:
-        result = replace(result, p_equivalence=math.nan)  # the paper's figure is within the margin, as is no effect
-    return result, by_model, remark
+    result, limits = _limited(claim, frames, result, margin)
+    return result, by_model, _joined(remark, limits)
+
+
+def _limited(claim: Claim, frames: LedgerFrames, result: Outcome, margin: float) -> tuple[Outcome, str]:
+    """An outcome without what the levels behind it cannot show, and a remark on that.
+
+    Equivalence contradicts no effect within the margin, and none that the baseline leaves no room for. A gain in one
+    metric exceeds that in another only if it is a gain: the larger p of the two tests counts.
+    """
+    test, effect, remark = claim.test, margin if claim.paper_points is None else claim.paper_points / 100, ""
+    if claim.paper_points is not None and effect <= margin:
+        result = replace(result, p_equivalence=math.nan)
+    if not isinstance(test, DifferenceTest) or test.direction == "equal":
+        return result, remark
+    if test.minus_metric is not None and result.finding == result.predicted:
+        one_metric = test.model_copy(update={"minus_metric": None})
+        gains = values_of(one_metric, frames.runs, frames.quantities, frames.mirrors)
+        gain = outcome(test, {model: values.to_numpy(np.float64) for model, values in gains.items()}, margin)
+        p, sd = gain.p, result.sd
+        if gain.finding != result.predicted:  # a loss, which no number of seeds makes a gain
+            p, sd = 1.0, math.nan
+            remark = f"in {test.metric} the difference has the other sign: {100 * abs(gain.estimate):.1f} points"
+        result = replace(result, p=float(np.maximum(result.p, p)), sd=sd)  # NaN stays NaN
+    elif test.minus_metric is None and (left := room(test, frames.runs, frames.mirrors)) < effect:
+        result = replace(result, p_equivalence=math.nan)
+        remark = f"{' and '.join(test.against)} {100 * left:.1f} points from the limit, less than claimed"
+    return result, remark
 
 
 def _joined(*remarks: str) -> str:
@@ -167,13 +193,29 @@ def _left_out(claim: Claim, frames: LedgerFrames, tested: Collection[str]) -> It
     A claim on a quantity is about the models that have it.
     """
     about_quantity = isinstance(claim.test, Measure)
+    if isinstance(claim.test, DifferenceTest):
+        if claim.test.every_model and len(tested) == 1:
+            yield "one model is not every size"
+        yield _few_seeds(claim.test, frames.runs, tested)
     if lacking := [model for model in frames.runs["model"].unique() if not about_quantity and model not in tested]:
-        yield f"without {', '.join(lacking)}, where its arms share no seed"
+        yield f"without {', '.join(lacking)}, where its arms share no two seeds"
     named = getattr(claim.test, "benchmarks", None) or ()
     if excluded := [name for name in named if name in frames.outside]:
         yield f"without {', '.join(excluded)}, as the base model has no headroom there"
     if absent := [name for name in named if name not in {*frames.outside, *frames.mirrors.values()}]:
         yield f"without {', '.join(absent)}, which the study does not have"
+
+
+def _few_seeds(test: DifferenceTest, runs: pd.DataFrame, tested: Collection[str]) -> str:
+    """A remark on an arm with fewer runs than the compared one; else empty. A base model stands for all seeds."""
+    for model in tested:
+        rows = runs[(runs["model"] == model) & runs["variant"].isin([test.ours, *test.against])]
+        seeds = rows[rows["variant"] != BASE].groupby("variant")["seed"].agg(set)
+        ours = seeds[test.ours]
+        few = min(seeds.index, key=lambda arm: len(seeds[arm] & ours))
+        if (shared := len(seeds[few] & ours)) < len(ours):
+            return f"on the {shared} of {len(ours)} seeds of {test.ours} that {few} has"
+    return ""
 
 
 def _absence(claim: Claim, frames: LedgerFrames) -> str:

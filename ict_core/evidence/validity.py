@@ -98,6 +98,7 @@ def _detectable(power: float, entries: Sequence[Entry]) -> Iterator[Finding]:
         sizes = [entry.detectable for entry in members]
         text = f"smallest difference found in the family {family}"
         limits = float(np.median(sizes)), min(sizes), max(sizes)
-        seeds = min(entry.outcome.seeds for entry in members)
+        seeds = sorted({entry.outcome.seeds for entry in members})
         outcome = f"with power {power:g}, median and range of {len(sizes)} claims"
-        yield Finding(DETECTABLE, _ALL, text, "", *limits, seeds=seeds, outcome=outcome)
+        outcome += f" of {seeds[0]} to {seeds[-1]} seeds" if seeds[1:] else ""
+        yield Finding(DETECTABLE, _ALL, text, "", *limits, seeds=seeds[0], outcome=outcome)

@@ -41,6 +41,13 @@ def benchmarks_of(test: DifferenceTest, mirrors: Mapping[str, str]) -> list[str]
     return [name for name, paper in mirrors.items() if paper in test.benchmarks]
 
 
+def room(test: DifferenceTest, runs: pd.DataFrame, mirrors: Mapping[str, str]) -> float:
+    """The largest possible difference: how far the baseline nearest to the limit, 100 % or 0, is from it."""
+    levels = _levels(runs, benchmarks_of(test, mirrors), test.metric).groupby(level=["model", "variant"]).mean()
+    levels = levels[levels.index.get_level_values("variant").isin(test.against)]
+    return float(1 - levels.max() if test.direction == "higher" else levels.min())
+
+
 def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
     """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches."""
     gains = {}

@@ -23,7 +23,8 @@ FIGURE = FigureDeclaration(
         "Each method minus each baseline on the average over the benchmarks, in percent points. Thick bars are 95 % t "
         "intervals over paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs "
         "on new problems), every small dot is one pair of runs with the same seed. Filled markers are the comparisons "
-        "declared in the ledger of claims; the word at the right is the verdict after the correction in its family."
+        "declared in the ledger of claims or by the study; the word at the right is the verdict after the correction "
+        "in its family."
     ),
     inputs=("contrasts", "runs"),
     settings=("margin",),
@@ -64,7 +65,7 @@ def _draw_contrast(axis: Axes, height: int, row: pd.Series, differences: np.ndar
 def _legend(figure: Figure, margin: float) -> None:
     marker: dict[str, Any] = {"color": _GREY, "linestyle": "None"}
     entries: list[Artist] = [
-        Line2D([], [], marker="D", markersize=3.6, label="declared in the ledger", **marker),
+        Line2D([], [], marker="D", markersize=3.6, label="declared", **marker),
         Line2D([], [], marker="D", mfc="white", markersize=3.6, label="exploratory", **marker),
         Line2D([], [], marker=".", markersize=3.5, mew=0, label="one pair of runs", **marker),
         Line2D([], [], color=_GREY, alpha=0.4, linewidth=4.5, label="95 % t over seeds"),

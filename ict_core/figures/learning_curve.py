@@ -14,9 +14,9 @@ FIGURE = FigureDeclaration(
     title="Learning curves on held-out problems",
     caption=(
         "Share of the answers to the same few held-out problems that are right, by the training's own sampler, at step "
-        "0 and every few optimiser steps. Lines are means over the training seeds that each panel names, bands their "
-        "95 % t intervals: they speak for new runs on these problems. Where curves are equal, the wide one and the "
-        "dashed one let each other show."
+        "0 and every few optimiser steps. Lines are means over the training seeds that each panel names, bands the "
+        "95 % t intervals of three runs or more: they speak for new runs on these problems. Where curves are equal, "
+        "the wide one and the dashed one let each other show."
     ),
     inputs=("learning_curve_means",),
     needs="learning_curve",
@@ -34,7 +34,8 @@ def draw(means: pd.DataFrame, variants: Sequence[str]) -> Figure:
         for variant, look in arms.items():
             curve = rows[rows["variant"] == variant].sort_values("step")
             low, high = (100 * curve[end].clip(0, 1) for end in ("low", "high"))
-            axis.fill_between(curve["step"], low, high, color=look.colour, alpha=0.12, linewidth=0)
+            if curve["seeds"].min() > 2:  # the band of two runs is often wider than the panel
+                axis.fill_between(curve["step"], low, high, color=look.colour, alpha=0.12, linewidth=0)
             axis.plot(curve["step"], 100 * curve["mean"], color=look.colour, linestyle=look.line, linewidth=look.width)
         axis.set_xlabel("Optimiser step")
     axes[0, 0].set_ylabel("Held-out answers right (%)")

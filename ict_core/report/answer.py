@@ -60,18 +60,19 @@ def answer(
         {(row["model"], row["variant"], row["metric"]): row for row in frame.to_dict("records")}
         for frame in (levels[levels["benchmark"] == AVERAGE], pairs[pairs["baseline"] == reference])
     )
-    seeds: set[int] = set()
+    shown = [variant for variant in settings.variants if variant not in controls]
+    seeds = {row["seeds"] for (_, variant, metric), row in contrast.items() if variant in shown and metric == compared}
     for model in dict.fromkeys(levels["model"]):
-        for variant in (BASE, *settings.variants):
-            if (model, variant, PASS_METRICS[0]) not in level or variant in controls:
+        for variant in (BASE, *shown):
+            if (model, variant, PASS_METRICS[0]) not in level:
                 continue
             levels_of = [level[model, variant, metric] for metric in PASS_METRICS]
             intervals = [percent_interval(row["mean"], row["low"], row["high"]) for row in levels_of]
             gain, low, high = (level[model, variant, compared][limit] for limit in GAIN)
             difference, verdict = NONE, NONE
             if entry := contrast.get((model, variant, compared)):
-                seeds.add(entry["seeds"])
                 difference = percent_interval(entry["difference"], entry["low"], entry["high"], signed=True)
+                difference += f" (n = {entry['seeds']})" if len(seeds) > 1 else ""
                 testable = model not in failed_models or variant in gate_arms
                 verdict = in_words(entry, settings.margin) if testable else NOT_TESTABLE
             rows.append(

@@ -153,7 +153,7 @@ def _verdicts(claims: Sequence[Mapping[str, Any]], margin: float) -> str:
     ]
     rest = not_tested(claims, {"claim": "statement", "why not": "remark"})
     return (
-        f"Of {len(claims)} claims and questions of the ledger: {counts}. Estimates are percent points unless "
+        f"Of {len(claims)} claims and questions: {counts}. Estimates are percent points unless "
         f"a unit is named, with 95 % intervals; the smallest difference of interest is {100 * margin:g} points.\n\n"
         + markdown_table(["claim", "the paper", "this study", "verdict"], rows)
         + (rest and f"\n{rest}")

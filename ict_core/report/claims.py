@@ -41,8 +41,8 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             f"**{note}**\n",
             "The claims of the ICT paper and the questions of its referee, each with the test and the decision rule "
             "that the ledger declares for every study (`configs/claims.yaml`), and those that a study with controls "
-            "asks of every rule (docs/rules.md). Estimates are percent points unless a unit is named, with 95 % "
-            "intervals (Student's t over training runs, stratified by model): they speak for "
+            "asks of every rule (docs/rules.md), or that it declares as its own. Estimates are percent points unless a "
+            "unit is named, with 95 % intervals (Student's t over training runs, stratified by model): they speak for "
             f"new runs of these models on these problems. Of the {tested} claims that this study tests, Holm's "
             "correction runs over those of a family, which answer one question; in the family `headline` a claim "
             "counts only once the one before it is decided. A verdict of `supported` or `contradicted` needs a "

@@ -77,7 +77,8 @@ def regrade(study: Study, results: Path, out: Path, stored: bool, cells: Path | 
         old, new = (records.read_frame(file, records.GRADES) for file in grades[cell])
         flipped[cell], changed[cell] = flips(old, new, problems), changes(old, new)
     if stored:
-        _bring_over(study, before, after, counted(study, cells))
+        ungraded = {c: folder for c, folder in counted(study, cells, here=False).cells.items() if c not in grades}
+        _bring_over(study, before, after, Counted(ungraded, {}))
     names = list(Cell._fields)
     answers, shares = (pd.concat(of, names=names).reset_index(names) for of in (flipped, changed))
     write_text(after.flips, csv(answers))

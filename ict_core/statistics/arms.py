@@ -1,11 +1,11 @@
 """Arms: the values of all runs of one model with one variant, made from the scores, paired by seed and problem."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics.metrics import covers, metric_values, metrics_of, samples_needed
@@ -88,13 +88,16 @@ VariantsByModel = Mapping[str, list[str]]  # each model's variants in the order 
 
 
 def arms_of(
-    counts: Mapping[tuple[str, str, str], Counts], metric: str, averaged: Collection[str] | None = None
+    counts: Mapping[tuple[str, str, str], Counts],
+    metric: str,
+    averaged: Collection[str] | None = None,
+    of_counts: Callable[[str, ArrayLike, ArrayLike], NDArray[np.float64]] = metric_values,
 ) -> Arms:
-    """One metric's arms by (model, variant), in the order of `counts`; errors are those of `metric_values`."""
+    """One metric's arms by (model, variant), in the order of `counts`; values and errors are those of `of_counts`."""
     blocks: dict[tuple[str, str], dict[str, NDArray[np.float64]]] = {}
     seeds: dict[tuple[str, str], tuple[int, ...]] = {}
     for (model, variant, benchmark), matrix in counts.items():
-        blocks.setdefault((model, variant), {})[benchmark] = metric_values(metric, matrix.n, matrix.correct)
+        blocks.setdefault((model, variant), {})[benchmark] = of_counts(metric, matrix.n, matrix.correct)
         seeds[model, variant] = matrix.seeds
     return {key: Arm("/".join(key), seeds[key], by_benchmark, averaged) for key, by_benchmark in blocks.items()}
 

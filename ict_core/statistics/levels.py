@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ict_core.statistics.arms import Arm, Arms, VariantsByModel, difference
-from ict_core.statistics.intervals import Estimate, over_problems, over_runs, two_way_level, wilson
+from ict_core.statistics.intervals import Estimate, over_problems, over_runs, student, two_way_level, wilson
 from ict_core.statistics.schemas import AVERAGE, BASE, GAIN, LEVELS
 
 
@@ -35,14 +35,31 @@ def _over_base(arm: Arm, base: Arm | None) -> Arm | None:
     return difference(arm, Arm(base.name, arm.seeds, paired))
 
 
+def _gain(over_base: Arm, noise: Arm, benchmark: str) -> Estimate:
+    """The mean gain of runs over their base models; `noise` has the sampling variances of these, problem by problem.
+
+    Where all runs begin with one base model, which was sampled once, their gains share the error of that sample.
+    """
+    gain = over_runs(over_base.runs(benchmark))
+    blocks = noise.of(benchmark)
+    if len(noise.seeds) == 1:
+        shared = sum(block.mean() / block.size for block in blocks) / len(blocks) ** 2
+        gain = student(gain.mean, gain.se**2 + shared, gain.df)
+    return gain.of_difference()
+
+
 def level_frame(
-    arms: Mapping[str, Arms], variants_by_model: VariantsByModel, one_sample: frozenset[tuple[str, str, str]]
+    arms: Mapping[str, Arms],
+    noise: Mapping[str, Arms],
+    variants_by_model: VariantsByModel,
+    one_sample: frozenset[tuple[str, str, str]],
 ) -> pd.DataFrame:
     """A frame of `LEVELS`: every shown variant on every benchmark and on their average, from the arms of each metric.
 
     The interval of several runs is :func:`two_way_level`. That of one run is over problems, or Wilson's for a (model,
     variant, benchmark) in `one_sample`, whose problems all have one graded sample. It is "none" if the values have no
-    spread. The gain is the difference of each run from the base model that it began with.
+    spread. The gain is the difference of each run from the base model that it began with; `noise` has the sampling
+    variances of the base models' values, which a single base model's gains share.
     """
     pairs = [(model, variant) for model, variants in variants_by_model.items() for variant in variants]
     rows = []
@@ -65,7 +82,7 @@ def level_frame(
                 "problems": sum(block.shape[1] for block in arm.of(benchmark)),
             }
             if over_base is not None:
-                gain = over_runs(over_base.runs(benchmark)).of_difference()
+                gain = _gain(over_base, noise[metric][model, BASE], benchmark)
                 row |= dict(zip(GAIN, map(float, (gain.mean, gain.low, gain.high)), strict=True))
             rows.append(row)
     return pd.DataFrame(rows, columns=list(LEVELS))

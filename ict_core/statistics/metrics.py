@@ -84,6 +84,21 @@ def metric_values(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.f
     return np.mean([_pass_at(k, n, correct) for k in ks_of(metric)], axis=0)
 
 
+def sampling_variance(metric: str, n: ArrayLike, correct: ArrayLike) -> NDArray[np.float64]:
+    """The variance of each problem's :func:`metric_values` over other samples of it, by the jackknife over its samples.
+
+    For pass@1 it is p (1 - p) / (n - 1), unbiased; for others too large rather than too small in the mean (Efron and
+    Stein 1981). With no more graded samples than the metric needs it is 1/4, the most that it could be. Arguments as in
+    `metric_values`.
+    """
+    graded, right = np.broadcast_arrays(np.asarray(n), np.asarray(correct))
+    wrong, fewer = graded - right, np.maximum(graded - 1, 1)
+    without_right, without_wrong = np.maximum(right - 1, 0), right - (wrong == 0)
+    step = metric_values(metric, fewer, without_wrong) - metric_values(metric, fewer, without_right)
+    spread = right * wrong / graded * step**2  # the sum of squares about their mean
+    return np.where(graded > samples_needed(metric), (graded - 1) / graded * spread, 0.25)
+
+
 def most_missing(metric: str, n: ArrayLike) -> NDArray[np.float64]:
     """How far at most the expected :func:`metric_values` of a problem are below the metric, if n samples are graded.
 

@@ -101,7 +101,7 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
         f"benchmark weighs the same.{OF_BASE} `{BASE}`: {base}. An interval whose sides differ by more than half a "
         f"point is printed from low to high, in whole percents; {NONE}: none. "
     )
-    caption += f"Benchmarks stand in the place of the paper's: {stand_ins}. " if stand_ins else ""
+    caption += f"What the benchmarks stand for: {stand_ins}. " if stand_ins else ""
     legend = ", ".join(f"{letter.translate(_SUPERSCRIPT)} `{b}`" for b, letter in letters.items())
     caption += (
         f"Superscripts: better (⁺) or worse (⁻) than {legend}; adjusted p < {ALPHA}, in parentheses where the "

@@ -33,7 +33,7 @@ OVER_BASE = "Δ base"
 """The heading of :func:`gains`."""
 OF_BASE = (
     f" {OVER_BASE}: the difference from the base models that the runs began with, in points ± half its 95 % "
-    "t-interval, paired; described, not tested."
+    "t-interval, paired, with the error of its sample where all began with one; described, not tested."
 )
 """The sentence with which a caption explains :data:`OVER_BASE`."""
 REMARK = (

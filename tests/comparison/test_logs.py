@@ -56,6 +56,20 @@ def test_a_log_that_is_given_twice_is_refused_but_under_two_names():
     assert set(found.groupby("model").size()) == {24}
 
 
+def test_a_number_that_stands_for_two_problems_is_refused(tmp_path):
+    rows = [row | {"doc_hash": "another"} if row["doc_id"] == 3 else row for row in harness_lines("two")]
+    file = broken(tmp_path, SAMPLES, "\n".join(map(json.dumps, rows)).encode())
+    (file.parent / SAMPLES.replace("_t_", "_sums_")).write_bytes(file.read_bytes())
+    file.unlink()
+    with pytest.raises(UserError, match="problem 3 of sums is another one"):
+        read_runs([str(HARNESS / "one"), str(file.parent)], Wanted(metric="acc"))
+
+
+def test_names_of_a_table_reach_no_terminal_as_they_are():
+    answers = pd.DataFrame({"model": ["a", "b\x1b[2J"] * 2, "problem": [1, 1, 2, 2], "correct": [0, 1, 1, 1]})
+    assert set(compare(answers).levels["model"]) == {"a", r"b\x1b[2J"}
+
+
 def test_logs_of_inspect_in_both_forms_are_the_answers_that_were_mocked():
     frame = read_runs([str(INSPECT)], Wanted())
     assert frame.groupby(["model", "problem"])["correct"].agg(["size", "sum"]).reset_index().to_numpy().tolist() == [

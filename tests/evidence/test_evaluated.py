@@ -17,7 +17,7 @@ def test_a_benchmark_without_a_graded_answer_has_no_numbers_and_no_average_has_i
     rows = [(b, "p", k, status) for b, status in (("a", "correct"), ("b", "timeout")) for k in range(2)]
     found = benchmark_results(graded(rows), ["a", "b"], samples=2)
     assert (found["a"]["pass@1"], found["b"]["pass@1"], found[AVERAGE]["pass@1"]) == (1.0, None, None)
-    assert (found["b"]["n-samples"], found["b"]["ungraded"]) == (0, 2)
+    assert [(found[b]["problems"], found[b]["n-samples"], found[b]["ungraded"]) for b in "ab"] == [(1, 2, 0), (0, 0, 2)]
     assert len(result_lines(found)) == 4
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, read_claims
@@ -17,7 +18,7 @@ from ict_core.evidence.ledger import LedgerFrames, as_json, ledger
 from ict_core.evidence.measures import QUANTITIES, run_quantities
 from ict_core.evidence.values import searched, values_of
 from ict_core.statistics.arms import run_frame
-from ict_core.statistics.deciding import CONTRADICTED, NOT_TESTED, SUPPORTED
+from ict_core.statistics.deciding import CONTRADICTED, NOT_RESOLVED, NOT_TESTED, SUPPORTED
 from ict_core.statistics.schemas import STATISTICS
 
 LEDGER = Path(__file__).parents[2] / "configs" / "claims.yaml"
@@ -99,6 +100,52 @@ def test_the_largest_of_one_seed_says_that_there_is_no_test():
     test = Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@4")
     found = ledger([claim(test)], LedgerFrames(gains(0.9, 0.5, benchmark="b"), pd.DataFrame(), {}), 0.02, 0.8)[0]
     assert found.remark == "the largest of 1: m, b, over grpo; one seed: there is no test"
+
+
+def judged(test, frame, **more):
+    (entry,) = ledger([claim(test, **more)], LedgerFrames(frame, pd.DataFrame(), {}), 0.02, 0.8)
+    return entry
+
+
+def test_a_smaller_loss_is_no_larger_gain():
+    """ICT is 20 points below in pass@1, in pass@4 10 below or above: only the latter is a larger gain."""
+    noise = np.array([0.0, 0.01, -0.01, 0.0])
+    one = runs({("m", "ict-10"): list(0.3 + noise), ("m", "grpo"): [0.5] * 4}, metric="pass@1")
+    found = {}
+    for four in (0.5, 0.7):
+        frame = pd.concat([one, runs({("m", "ict-10"): list(four - noise), ("m", "grpo"): [0.6] * 4})])
+        found[four] = judged(difference(minus_metric="pass@1"), frame)
+    assert found[0.5].outcome.estimate == pytest.approx(0.1) and found[0.7].outcome.estimate == pytest.approx(0.3)
+    assert (found[0.5].verdict, found[0.7].verdict) == (NOT_RESOLVED, SUPPORTED)
+    assert found[0.5].p_adjusted == 1 and "10.0 points" in found[0.5].remark and math.isnan(found[0.5].detectable)
+    of_gain = stats.ttest_1samp(0.1 - noise, 0).pvalue
+    assert found[0.7].p_adjusted == pytest.approx(of_gain)  # the larger of the two: that of 30 points is smaller
+
+
+@pytest.mark.parametrize(
+    ("level", "claimed", "verdict"),
+    [
+        (0.90, None, CONTRADICTED),
+        (0.99, None, NOT_RESOLVED),
+        (0.95, 4.0, CONTRADICTED),
+        (0.97, 4.0, NOT_RESOLVED),
+    ],
+)
+def test_equivalence_contradicts_no_effect_that_has_no_room(level, claimed, verdict):
+    frame = runs({("m", "ict-10"): [level, level + 0.002, level - 0.002, level], ("m", "grpo"): [level] * 4})
+    entry = judged(difference(), frame, paper_points=claimed)
+    assert entry.verdict == verdict and ("from the limit" in entry.remark) == (verdict == NOT_RESOLVED)
+    low = judged(difference(direction="lower"), frame, paper_points=claimed)  # there is room below
+    assert low.verdict == CONTRADICTED
+
+
+def test_an_arm_with_few_seeds_is_named():
+    frame = runs({("m", "ict-10"): [0.5, 0.7, 0.6], ("m", "grpo"): [0.4, 0.5, 0.1], ("m", "stapo"): [0.4, 0.5]})
+    both = difference(against=("grpo", "stapo"), combine="mean")
+    assert "2 of 3 seeds of ict-10 that stapo has" in judged(both, frame).remark
+    assert "seeds of" not in judged(difference(), frame).remark
+    based = pd.concat([frame, runs({("m", "base"): [0.3]})])
+    assert "seeds of" not in judged(difference(against=("base",)), based).remark
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from published_sets import REPOSITORY
 
 from ict_core.config.load import load_study
+from ict_core.config.study_file import Cell
 from ict_core.evidence.cells import codes_of
 from ict_core.evidence.outcomes import MADE
 from ict_core.report import regrade as module
@@ -27,12 +28,12 @@ def grades(*statuses: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def a_stored_training(folder: Path):
-    """The record of a training by which the study chooses a rate, and its cell; it holds no weights."""
-    cell = STUDY.tuning_cells()[0]
-    made = {"config": json.loads(json.dumps(STUDY.resolve(cell))), "model_sha256": "of the stored cell"}
+def a_stored_cell(folder: Path, cell: Cell, **configs) -> Cell:
+    """The record of a stored cell, without weights or frames, from the configurations of its jobs."""
+    jobs = {stage: {"config": json.loads(json.dumps(config))} for stage, config in configs.items()}
+    jobs[MADE]["model_sha256"] = "of the stored cell"
     run = {"code": codes_of(STUDY, [cell])[cell], "commit": "c", "hardware": []}
-    record = {"cell": cell._asdict(), "jobs": {MADE: made}, "frames": {}, "runs": [run]}
+    record = {"cell": cell._asdict(), "jobs": jobs, "frames": {}, "runs": [run]}
     write_manifest(StoredCellFiles(folder / cell.folder).manifest, record)
     return cell
 
@@ -48,7 +49,10 @@ def test_the_files_under_another_grader_are_collected_with_the_stored_trainings_
     for name in ("shadow", "overlap", "contamination", "near_duplicates"):
         before.frame(name).write_bytes(name.encode())
     write_manifest(before.settings, {"note": "A miniature.", "grading": {}})
-    cell = a_stored_training(tmp_path / "cells")
+    tuning = STUDY.tuning_cells()[0]
+    cell = a_stored_cell(tmp_path / "cells", tuning, **{MADE: STUDY.resolve(tuning)})
+    of_base = {stage: STUDY.stage_config(stage, evaluated) for stage in ("generate", "grade")}
+    a_stored_cell(tmp_path / "cells", evaluated, **{MADE: STUDY.stage_config("base", evaluated)}, **of_base)
     collected = []
     monkeypatch.setattr(module, "collect", lambda *given, **named: collected.append((given, named)))
 
@@ -57,7 +61,9 @@ def test_the_files_under_another_grader_are_collected_with_the_stored_trainings_
     (((results, study, cells), named),) = collected
     assert (results, study, named) == (before.results, STUDY, {"regraded": after.results})
     assert cells.outcome(cell, before, after).job(MADE)["model_sha256"] == "of the stored cell"
-    assert {cell: path.name for cell, path in cells.cells.items()} == {cell: Path(cell.folder).name}
+    assert {cell: path.name for cell, path in cells.cells.items()} == {
+        cell: Path(cell.folder).name
+    }  # no old scores
     assert read_manifest(after.settings)["note"] == "A miniature. " + module.NOTE
     assert after.frame("shadow").read_bytes() == b"shadow"
     (flip,) = pd.read_csv(after.flips, dtype=str).to_dict("records")

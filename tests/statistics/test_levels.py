@@ -18,12 +18,16 @@ RNG = np.random.default_rng(3)
 GRPO = Arm("m/grpo", (0, 1, 2), {"a": RNG.random((3, 5)), "b": RNG.random((3, 4))})
 BASE = Arm("m/base", (0,), {"a": np.array([[1.0, 0, 0, 1, 1]]), "b": RNG.random((1, 4))})
 FLAT = Arm("m/flat", (0, 1), {"a": np.zeros((2, 5)), "b": np.zeros((2, 4))})
+NOISE = Arm("m/base", (0,), {"a": np.full((1, 5), 0.02), "b": np.full((1, 4), 0.01)})
 ARMS = {"pass@1": {("m", "base"): BASE, ("m", "grpo"): GRPO, ("m", "flat"): FLAT}}
+
+
+NOISES = {"pass@1": {("m", "base"): NOISE}}
 
 
 @pytest.fixture
 def levels():
-    return level_frame(ARMS, {"m": ["base", "grpo", "flat"]}, frozenset({("m", "base", "a")}))
+    return level_frame(ARMS, NOISES, {"m": ["base", "grpo", "flat"]}, frozenset({("m", "base", "a")}))
 
 
 def row(levels, variant, benchmark):
@@ -36,7 +40,7 @@ def test_every_level_is_there_in_order(levels, tmp_path):
     write_frame(levels, tmp_path / "levels.parquet", LEVELS)
     assert row(levels, "grpo", "average")[["seeds", "problems"]].tolist() == [3, 9]
     assert row(levels, "base", "a")[["seeds", "problems"]].tolist() == [1, 5]
-    without_base = level_frame(ARMS, {"m": ["base"]}, frozenset())
+    without_base = level_frame(ARMS, NOISES, {"m": ["base"]}, frozenset())
     write_frame(without_base, tmp_path / "base.parquet", LEVELS)
 
 
@@ -65,8 +69,10 @@ def test_one_run_has_an_interval_over_problems(levels):
 
 def test_a_run_s_gain_is_over_the_one_base_model(levels):
     found = row(levels, "grpo", "average")
-    gain = over_runs(GRPO.runs("average") - BASE.runs("average")[0])
-    assert found[list(GAIN)].tolist() == pytest.approx([float(v) for v in (gain.mean, gain.low, gain.high)])
+    gains = GRPO.runs("average") - BASE.runs("average")[0]
+    shared = (0.02 / 5 + 0.01 / 4) / 4  # the base model's sample, which all gains share
+    limits = stats.t.interval(0.95, 2, gains.mean(), np.sqrt(gains.var(ddof=1) / 3 + shared))
+    assert found[list(GAIN)].tolist() == pytest.approx([gains.mean(), *limits])
     assert found["gain"] == pytest.approx(found["mean"] - row(levels, "base", "average")["mean"])
     assert row(levels, "base", "average")[list(GAIN)].isna().all()
 
@@ -75,7 +81,8 @@ def test_a_run_s_gain_is_over_the_base_model_of_its_seed():
     bases = Arm("m/base", (0, 1, 2, 3), {"a": RNG.random((4, 5)), "b": RNG.random((4, 4))})
     later = replace(GRPO, seeds=(1, 2, 3))
     arms = {"pass@1": {("m", "base"): bases, ("m", "grpo"): later}}
-    found = row(level_frame(arms, {"m": ["base", "grpo"]}, frozenset()), "grpo", "average")
+    noise = {"pass@1": {("m", "base"): bases}}  # many base models: their samples vary with the runs
+    found = row(level_frame(arms, noise, {"m": ["base", "grpo"]}, frozenset()), "grpo", "average")
     gains = later.runs("average") - bases.runs("average")[1:]
     limits = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
     assert found[list(GAIN)].tolist() == pytest.approx([gains.mean(), *limits])

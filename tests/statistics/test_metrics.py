@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ict_core.errors import UserError
-from ict_core.statistics.metrics import metric_values, metrics_of, most_missing, samples_needed
+from ict_core.statistics.metrics import metric_values, metrics_of, most_missing, samples_needed, sampling_variance
 
 
 def test_by_hand():
@@ -51,6 +51,27 @@ def test_what_stands_in_is_too_low_by_no_more_than_is_said_and_by_that_somewhere
     missing = np.mean([1 - (1 - right) ** k for k in ks], axis=0) - found
     assert missing.min() > -1e-12 and missing.max() <= most_missing(metric, n) + 1e-12
     assert missing.max() == pytest.approx(most_missing(metric, n), abs=1e-5)
+
+
+@pytest.mark.parametrize(("metric", "n"), [("pass@1", 8), ("pass@4", 8), ("pass@4", 4), ("total", 8), ("pass@1", 2)])
+def test_the_variance_of_a_sample_is_that_of_other_samples_or_above_it(metric, n):
+    """Of all samples of n answers, with a chance q of a right one: pass@1's variance is unbiased, others' too large."""
+    right = np.arange(n + 1)
+    values, estimates = metric_values(metric, n, right), sampling_variance(metric, n, right)
+    for q in (0.05, 0.3, 0.5, 0.9):
+        chance = stats.binom.pmf(right, n, q)
+        variance = chance @ values**2 - (chance @ values) ** 2
+        assert chance @ estimates >= variance - 1e-12
+        if metric == "pass@1":
+            assert chance @ estimates == pytest.approx(q * (1 - q) / n) == pytest.approx(variance)
+        elif n == 8 and q < 0.9:
+            assert chance @ estimates < 2 * variance
+    drawn = np.array([1, 1, 0, 0, 0, 0, 0, 0])[:n]
+    left = [float(metric_values(metric, n - 1, drawn.sum() - out)) for out in drawn]
+    assert estimates[drawn.sum()] == pytest.approx(
+        0.25 if n == 4 else (n - 1) * np.var(left)
+    )  # the jackknife's formula
+    assert sampling_variance("pass@1", [1, 1], [0, 1]).tolist() == [0.25, 0.25]
 
 
 @pytest.mark.parametrize("name", ["pass@0", "pass@1.5", "pass@01", "maj@4", "pass@4 "])

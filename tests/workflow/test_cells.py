@@ -247,3 +247,4 @@ def test_bytes_of_native_numerics_are_compared_on_such_a_machine_alone(first, st
         change(stored / cell, "training", "old", "runs", "0", "code")
     with pytest.raises(UserError, match=r"native numerics .*Another CPU"):
         counted(study, stored)
+    assert counted(study, stored, here=False).again  # as for `ict status`, which runs nothing
