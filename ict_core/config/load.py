@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ict_core.config.comparison import compare
-from ict_core.config.inputs import Benchmark, LocalModel, Model, TrainingSet
+from ict_core.config.inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
 from ict_core.config.method_files import read_method
 from ict_core.config.methods import Factor, Method, Training, Variation
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, show_value
@@ -63,7 +63,7 @@ def load_study(path: Path) -> Study:
         if isinstance(model, LocalModel):
             mistakes.add_all(model_file, _check_path(model_file, "path", model.path))
         if training is not None:
-            mistakes.add_all(model_file, _check_model(model, training, file.training))
+            mistakes.add_all(model_file, _check_model(model, training, file))
         if file.numerics == "deterministic" and model.hardware is None:
             allowed = f"portable, portable-avx512 or native, as {name} states no `hardware` and runs on the CPU"
             mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
@@ -304,6 +304,9 @@ def _check_method(
         yield from (fault for fault in faults if fault.key in keys or varied.of not in file.variants())
         if varied.factor == "control" and varied.of not in file.variants():
             yield refused("control", method.settings().get("control"), f"beside the rule, {varied.of!r}, in the grid")
+        if varied.factor == "control" and methods[varied.of].keeps_every_token:
+            allowed = f"a control of a rule that chooses or weighs tokens; {varied.of!r} keeps every token"
+            yield refused("control", method.settings().get("control"), allowed)
         if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
             allowed = f"another value than that of {varied.of!r}"
             yield refused(varied.factor, method.settings().get(varied.factor), allowed)
@@ -332,9 +335,14 @@ def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[
         yield refused("warmup_steps", method.warmup, allowed)
 
 
-def _check_model(model: Model, training: Training, recipe: str) -> Iterator[Fault]:
-    """Check that a model can train here, with micro-batches that fill a step of the training that `recipe` names."""
-    hardware = model.hardware
+def _check_model(model: Model, training: Training, file: StudyFile) -> Iterator[Fault]:
+    """Check that a model can train here, with responses that it has room for and micro-batches that fill a step."""
+    hardware, recipe = model.hardware, file.training
+    if isinstance(model, ScratchModel):
+        longest = max(training.max_new_tokens, file.evaluation.max_new_tokens)
+        if (positions := model.architecture.max_positions) <= longest:
+            allowed = f"more than the {longest} new tokens of the training {recipe!r} and the evaluation"
+            yield refused("architecture.max_positions", positions, allowed)
     if hardware is None:
         if model.dtype != "float32":
             allowed = "float32, as without `hardware` a model runs on the CPU; or state `hardware` for a GPU"

@@ -68,6 +68,8 @@ CASES = {
     "a declared factor": (ICT, "score: js", "score: js\nablation: {of: grpo, factor: score}", "ablation"),
     "gates of one arm twice": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: grpo"), "evidence.validity.replica", "'grpo'", "baseline"),
     "a gate of no method": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: grpo-replcia"), "evidence.validity.replica", "'grpo-replcia'"),
+    "a control of a rule that keeps every token": (ICT20, None, "of: grpo\ncontrol: permuted-batch\n", "control", "'permuted-batch'", "'grpo' keeps every token"),
+    "no room for a prompt": ("models/mini-s.yaml", "max_positions: 256", "max_positions: 112", "architecture.max_positions", "112", "112 new tokens"),
     "a replica of another kind": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: stapo"), "evidence.validity.replica", "'stapo'", "of: grpo"),
     "a control of another kind": (MINI, "  power: 0.8", VALIDITY.replace("oracle-decisions-permuted", "entropy-20"), "evidence.validity.oracle_control", "'entropy-20'", "control"),
     "a benchmark that a table would mix up": (MINI, "[mini-word,", "[average,", "benchmarks[0]", "'average'"),

@@ -142,7 +142,7 @@ def test_equivalence_contradicts_no_effect_that_has_no_room(level, claimed, verd
 def test_an_arm_with_few_seeds_is_named():
     frame = runs({("m", "ict-10"): [0.5, 0.7, 0.6], ("m", "grpo"): [0.4, 0.5, 0.1], ("m", "stapo"): [0.4, 0.5]})
     both = difference(against=("grpo", "stapo"), combine="mean")
-    assert "2 of 3 seeds of ict-10 that stapo has" in judged(both, frame).remark
+    assert "2 of 3 seeds" in judged(both, frame).remark
     assert "seeds of" not in judged(difference(), frame).remark
     based = pd.concat([frame, runs({("m", "base"): [0.3]})])
     assert "seeds of" not in judged(difference(against=("base",)), based).remark

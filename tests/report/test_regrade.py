@@ -61,9 +61,7 @@ def test_the_files_under_another_grader_are_collected_with_the_stored_trainings_
     (((results, study, cells), named),) = collected
     assert (results, study, named) == (before.results, STUDY, {"regraded": after.results})
     assert cells.outcome(cell, before, after).job(MADE)["model_sha256"] == "of the stored cell"
-    assert {cell: path.name for cell, path in cells.cells.items()} == {
-        cell: Path(cell.folder).name
-    }  # no old scores
+    assert {cell: path.name for cell, path in cells.cells.items()} == {cell: Path(cell.folder).name}  # no old scores
     assert read_manifest(after.settings)["note"] == "A miniature. " + module.NOTE
     assert after.frame("shadow").read_bytes() == b"shadow"
     (flip,) = pd.read_csv(after.flips, dtype=str).to_dict("records")

@@ -12,7 +12,8 @@ from ict_core.evidence.run_faults import run_faults
 from ict_core.models.read import read_tokenizer
 from ict_core.shadow.texts import token_text
 from ict_core.store import records
-from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles
+from ict_core.store.layout import MANIFEST, CellFiles, StudyFiles, TrainFiles
+from ict_core.store.manifests import read_manifest
 from ict_core.tools.inspection.page import page, short
 from ict_core.tools.place import place_of
 
@@ -35,6 +36,8 @@ def rollouts_page(folder: Path, most: int) -> str:
     log = records.read_frame(train.log, records.LOG, train.folder)
     number = f"{len(selected):,} of {sum(map(len, frames)):,} rollouts, those of {len(chosen)} of {len(frames)} batches"
     facts = [f"{number}. A bar below marks a token that the rule kept."]
+    if read_manifest(train.folder / MANIFEST)["config"]["method"].get("random_reward") is not None:
+        facts.append("Rewards were drawn at random: here right and wrong say nothing of an answer.")
     faults = run_faults(log.assign(**place.cell._asdict()))
     facts += [
         f"At the end: {fault} {value:.3g}, from step {step}." for *_, fault, value, step in faults.values.tolist()

@@ -8,7 +8,8 @@ from made_up_groups import HOSTILE, Vocabulary
 
 from ict_core.errors import UserError
 from ict_core.store import records
-from ict_core.store.layout import CellFiles, StudyFiles, TrainFiles
+from ict_core.store.layout import MANIFEST, CellFiles, StudyFiles, TrainFiles
+from ict_core.store.manifests import write_manifest
 from ict_core.tools.inspection.rollouts import rollouts_page
 
 STEPS, GROUPS, SIZE, LENGTH = 6, 3, 4, len(HOSTILE)
@@ -39,6 +40,7 @@ def cell(tmp_path, monkeypatch):
     log = pd.DataFrame(0.5, index=range(STEPS), columns=list(records.LOG))
     log = log.assign(step=range(STEPS), selecting=True, tokens=9, reward=[0.8, 0.8, 0.8, 0.1, 0.1, 0.1])
     records.write_frame(log, train.log, records.LOG)
+    write_manifest(train.folder / MANIFEST, {"config": {"method": {"random_reward": None}}})
     asked = pd.DataFrame({"benchmark": "b", "problem": [f"p{n}" for n in range(4)]})
     texts = dict.fromkeys(set(records.PROBLEMS) - {"benchmark", "problem"}, PROMPT)
     records.write_frame(asked.assign(**texts), StudyFiles(results).train_problems, records.PROBLEMS)
@@ -106,7 +108,9 @@ def test_a_page_has_whole_batches_evenly_apart_and_a_cell_without_rollouts_is_re
         return sorted({int(part.split(",")[0]) for part in text.split('{"step":')[1:] if '"ids"' in part})
 
     assert steps(3 * GROUPS * SIZE) == [0, 2, 5]
-    assert steps(SIZE) == [0]
+    assert steps(SIZE) == [0] and "at random" not in rollouts_page(cell, SIZE)
+    write_manifest(CellFiles(cell).train / MANIFEST, {"config": {"method": {"random_reward": 0.5}}})
+    assert "at random" in rollouts_page(cell, SIZE)
     bare = tmp_path / "results" / "own" / "m" / "ict-10" / "seed-1"
     bare.mkdir()
     with pytest.raises(UserError, match="rollouts_mib"):
