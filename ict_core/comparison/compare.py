@@ -57,8 +57,8 @@ def compare(
 ) -> Comparison:
     """Compare every model with the baseline, problem by problem.
 
-    If both models have at least two runs with the same numbers, the test is over runs, as in a study: a paired t-test
-    below 10 runs, a sign-flip test from 10 on (`statistics.analysis`). Otherwise it is a paired t-test over problems or
+    If both models have at least two runs with the same numbers, which are not all copies of one another, the test is
+    over runs, as in a study: a paired t-test below 10 runs, a sign-flip test from 10 on (`statistics.analysis`). Otherwise it is a paired t-test over problems or
     their clusters (Miller 2024, arXiv:2411.00640), of the means over each model's runs. Holm's correction is over all
     models, for each metric. For single benchmarks, if there are several, it is over models and benchmarks.
 
@@ -86,7 +86,8 @@ def compare(
     metrics = [metric for metric in PASS_METRICS if samples_needed(metric) <= counts["n"].min()]
     runs = {model: set(rows["run"]) for model, rows in counts.groupby("model", sort=False)}
     others = [model for model in models if model != first]
-    by_runs = [model for model in others if len(runs[model] & runs[first]) > 1]
+    copies = {model for model in models if _are_copies(counts[counts["model"] == model])}
+    by_runs = [model for model in others if len(runs[model] & runs[first]) > 1 and not {model, first} <= copies]
     by_problems = [model for model in others if model not in by_runs]
     margin = margin_points / 100
     rows = [
@@ -99,6 +100,11 @@ def compare(
         tuple(_notes(counts, first, by_runs, by_problems)),
         margin,
     )
+
+
+def _are_copies(answers: pd.DataFrame) -> bool:
+    """Whether all runs of a model have the same numbers on every problem, as at temperature 0."""
+    return bool(answers.groupby(["benchmark", "problem"])[["n", "correct"]].nunique().to_numpy().max() == 1)
 
 
 def _scores(counts: pd.DataFrame, models: Sequence[str]) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -258,12 +264,16 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
             left = ", ".join(map(str, sorted(others)))
             yield f"{model} less {first}: the runs {left} are in one of the two alone, so in no difference."
     if by_problems:
+        over = "clusters of problems" if _is_clustered(_clusters(counts)) else PROBLEMS
         yield (
-            f"{', '.join(by_problems)} less {first}: tested over problems. The intervals are for new problems of this"
+            f"{', '.join(by_problems)} less {first}: tested over {over}. The intervals are for new problems of this"
             " kind and these very models. Another training run of a method may differ by more."
         )
-    if unpaired := [model for model in by_problems if min(runs[model], runs[first]) > 1]:
+    several = [model for model in by_problems if min(runs[model], runs[first]) > 1]
+    if unpaired := [model for model in several if len(numbers[model] & numbers[first]) < 2]:
         yield f"{', '.join(unpaired)} less {first}: no two runs have their numbers in both: no pairs of runs."
+    if copies := [model for model in several if model not in unpaired]:
+        yield f"{', '.join(copies)} less {first}: all runs of each are equal, as at temperature 0, and count as one."
     if single:
         yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
     if len(single) < len(runs) and _is_clustered(_clusters(counts)):

@@ -132,6 +132,18 @@ def test_runs_that_one_model_lacks_are_named_and_those_without_pairs_too():
     assert any("the runs seed 0, seed 1, seed 4, seed 5 are" in note for note in named.notes)
 
 
+def test_runs_that_are_copies_of_one_another_are_one_and_are_tested_over_problems():
+    right = {"one": [0, 0, 1, 0, 1, 0], "two": [1, 0, 1, 1, 1, 0]}
+    rows = [(m, run, p, value) for m, values in right.items() for run in (0, 1) for p, value in enumerate(values)]
+    frame = pd.DataFrame(rows, columns=["model", "run", "problem", "correct"])
+    twice, once = compare(frame), compare(frame[frame["run"] == 0])
+    columns = ["over", "units", "difference", "low", "high", "p", "verdict"]
+    assert twice.differences[columns].equals(once.differences[columns])
+    assert twice.differences["over"].tolist() == ["problems"] and any("equal" in note for note in twice.notes)
+    other = frame.assign(correct=frame["correct"].where((frame["run"] != 1) | (frame["problem"] != 5), 1))
+    assert compare(other).differences["over"].tolist() == ["runs"]
+
+
 def test_problems_of_one_name_in_two_benchmarks_are_one_cluster_only_if_clusters_are_given():
     frame = pd.concat([answers(a="010011", b="011111").assign(benchmark=name) for name in ("en", "de")])
     alone, shared = (compare(rows).differences for rows in (frame, frame.assign(cluster=frame["problem"])))
@@ -154,7 +166,7 @@ def test_levels_of_several_runs_are_told_to_ignore_clusters_also_where_no_runs_a
         (answers(a="0", b="1"), "one problem"),
         (answers(a="0011", b="0111").assign(cluster="x"), "one cluster"),
         (answers(a="1100", b="0011").assign(cluster="x"), "one cluster"),  # a mean difference of 0
-        (pd.concat([answers(a="00", b="01").assign(run=r) for r in range(3)]), "no spread"),
+        (pd.concat([answers(a=f"00{r % 2}", b=f"01{r % 2}").assign(run=r) for r in range(3)]), "no spread"),
         (pd.concat([answers(a="01", b="01").assign(run=r) for r in range(12)]), "identical"),
     ],
 )
@@ -179,7 +191,8 @@ def test_differences_that_cancel_are_not_identical():
 def test_equal_differences_of_ten_runs_are_no_spread_where_the_correction_undoes_them(others, verdict):
     """p is 2 / 2^10, times the number of models: 0.0488 with 25, 0.0508 with 26."""
     models = {"a": "00", "b": "01"} | {f"c{i}": "00" for i in range(others)}
-    found = compare(pd.concat([answers(**models).assign(run=r) for r in range(10)])).differences
+    runs = [{model: f"{text}{r % 2}" for model, text in models.items()} for r in range(10)]  # no copies of one another
+    found = compare(pd.concat([answers(**texts).assign(run=r) for r, texts in enumerate(runs)])).differences
     assert found["verdict"].tolist() == [verdict, *["identical"] * others]
 
 
