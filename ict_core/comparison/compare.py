@@ -58,9 +58,10 @@ def compare(
     """Compare every model with the baseline, problem by problem.
 
     If both models have at least two runs with the same numbers, which are not all copies of one another, the test is
-    over runs, as in a study: a paired t-test below 10 runs, a sign-flip test from 10 on (`statistics.analysis`). Otherwise it is a paired t-test over problems or
-    their clusters (Miller 2024, arXiv:2411.00640), of the means over each model's runs. Holm's correction is over all
-    models, for each metric. For single benchmarks, if there are several, it is over models and benchmarks.
+    over runs, as in a study: a paired t-test below 10 runs, a sign-flip test from 10 on (`statistics.analysis`).
+    Otherwise it is a paired t-test over problems or their clusters (Miller 2024, arXiv:2411.00640), of the means over
+    each model's runs. Holm's correction is over all models, for each metric. For single benchmarks, if there are
+    several, it is over models and benchmarks.
 
     Args:
         answers: a row for each sample, with the columns model, problem and correct (0 or 1; missing if not graded), and
