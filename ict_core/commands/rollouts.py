@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from ict_core.errors import UserError
 from ict_core.jobs.command import CELL, GRADING, MODEL_GROUP, STUDY_GROUP, MaybeStudyFile, above_0, command, prepare
 from ict_core.store.layout import METHODS
 
@@ -59,6 +60,7 @@ def shadow(
     prepare()
     from ict_core.config.load import load_model
     from ict_core.config.method_files import load_methods
+    from ict_core.problems.mini.problems import problem_of
     from ict_core.problems.templates import templated
     from ict_core.selection.base import distinct_rules
     from ict_core.shadow.checkpoint import GroupSampling, sample_groups, score_groups, side_by_side
@@ -70,6 +72,11 @@ def shadow(
     rules = distinct_rules({name: method for name, method in candidates.items() if name not in left_out})
     template = load_model(model).prompt if model else None
     chosen = chosen_problems(problems, **asdict(draw))
+    if rollouts.known_forks:
+        try:
+            list(map(problem_of, chosen["prompt"]))
+        except ValueError as error:
+            raise UserError(f"--known-forks: {problems}: {error}; allowed: problems of the mini world alone") from None
     chosen = chosen.assign(prompt=templated(template, chosen["prompt"]))
     sampling = GroupSampling(**asdict(rollouts), seed=draw.seed)
     groups = sample_groups(checkpoint, chosen, sampling, GRADING)

@@ -102,3 +102,11 @@ def test_the_command_scores_a_checkpoint(tiny_checkpoint, problems, tmp_path, ca
     for option, value, words in wrong:
         assert run("--out", tmp_path / "c", f"--{option}", value) == 2
         assert words in capsys.readouterr().err
+
+
+def test_forks_that_no_problem_has_are_refused(tmp_path, capsys, problems):
+    asked = problems.assign(prompt="What is 2 + 3?")
+    records.write_frame(asked, tmp_path / "eval.parquet", records.PROBLEMS)
+    call = ["shadow", "x", "--problems", str(tmp_path / "eval.parquet"), "--out", str(tmp_path), "--known-forks"]
+    assert main([*call, "--count", "2"]) == 2
+    assert "--known-forks: " in capsys.readouterr().err
