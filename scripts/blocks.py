@@ -94,7 +94,7 @@ def rows_of_bench(study: str) -> list[dict[str, str]]:
 def bench_table(study: str, differences: Sequence[str]) -> str:
     """The stored table `bench`, with the share of known forks that each rule keeps."""
     folder = REFERENCE / study
-    arms, same_tokens = Stored(folder).settings.arms, ("normaliser", "surrogate")
+    arms, same_tokens = Stored(folder).settings.arms, ("entropy_bonus", "normaliser", "surrogate")
     forks = pd.read_csv(folder / "tables/forks.csv")
     forks = forks.query("rollouts == 'grpo' and measure == 'recall' and when == 'all'").set_index("rule")["mean"]
     rows = []

@@ -80,6 +80,9 @@ def test_clean_removes_the_results_of_one_study_and_none_that_git_tracks(checkou
 
 
 def test_reference_replaces_the_stored_run_of_a_finished_study_alone(checkout):
+    shutil.copytree(checkout / "results/mine", checkout / "results/rebuilt/mine")
+    for file in FINISHED:
+        (checkout / "results/rebuilt/mine" / file).write_text(f"rebuilt/mine/{file}")
     before = files(checkout)
     done = make(checkout, "reference", "unfinished")
     assert done.returncode == 2 and "results/unfinished/answer.md" in done.stderr and files(checkout) == before
@@ -90,7 +93,11 @@ def test_reference_replaces_the_stored_run_of_a_finished_study_alone(checkout):
         assert {path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file()} == set(FINISHED)
         (stored / "old").touch()
     assert [path for path in files(checkout) if stored not in [path, *path.parents]] == before
-    assert "python|scripts/fewer_tokens.py|results/reference/mine|" in done.stdout
+    for file in FINISHED:  # the evidence is what the stored frames give
+        made = "mine" if file in ("a.parquet", "manifest.json", "study.json") else "rebuilt/mine"
+        assert (stored / file).read_text() == f"{made}/{file}"
+    fewer, rebuilt = "python|scripts/fewer_tokens.py|results/reference/mine|", "stored=results/reference/mine|"
+    assert 0 <= done.stdout.index(fewer) < done.stdout.index(rebuilt)
 
 
 def test_reference_stores_the_rates_of_a_study_that_chose_rates_alone(checkout):

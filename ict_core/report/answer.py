@@ -86,7 +86,8 @@ def answer(
             *can_tell(validity),
             *(_primary(claims) or (_bench(claims, reference, settings.power) if controls else _first_claim(claims))),
             f"{over} in percent with 95 % intervals; Δ in points, paired over "
-            f"{' or '.join(map(str, sorted(seeds))) or 'no'} training seeds.\n",
+            f"{' or '.join(map(str, sorted(seeds))) or 'no'} training seeds"
+            f"{' (n); levels and gains are of all runs of a method' if len(seeds) > 1 else ''}.\n",
             table,
             *_of_rates(tuning),
         ]

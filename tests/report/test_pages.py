@@ -223,6 +223,15 @@ def test_a_study_s_own_question_comes_first_in_its_own_metric():
     assert "| −20.0 ± 10.0 | worse" in row and any("| Δ pass@1 |" in line for line in lines)
 
 
+def test_differences_over_other_numbers_of_seeds_show_theirs():
+    study = replace(settings(), variants=("grpo", "ict-10", "stapo"))
+    frames = (levels(grpo=0.5, stapo=0.5, **{"ict-10": 0.3}), contrasts("ict-10", "stapo").assign(seeds=[8, 2]))
+    lines = answer(study, [CLAIM], *frames, UNTUNED, NO_GATES, ["mini-word"]).splitlines()
+    rows = {line.split("`")[1]: line for line in lines if line.startswith("| tiny")}
+    assert ["(n = " in rows[name] for name in ("grpo", "ict-10", "stapo")] == [False, True, True]
+    assert "± 10.0 (n = 2) |" in rows["stapo"] and any("2 or 8 training seeds (n)" in line for line in lines)
+
+
 def test_a_tie_in_one_metric_is_not_called_identical_runs():
     assert in_words({"verdict": "identical", "difference": 0.0}, 0.02).startswith("no difference")
 
