@@ -79,8 +79,9 @@ def answer(study: str) -> str:
 
 
 def finding(study: str) -> str:
-    """The first line of a stored study's answer."""
-    return answer(study).splitlines()[0]
+    """The line of a stored bench's answer with its counts, else the first line."""
+    lines = answer(study).splitlines()
+    return next((line for line in lines if " rules against " in line), lines[0])
 
 
 def rows_of_bench(study: str) -> list[dict[str, str]]:

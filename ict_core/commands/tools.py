@@ -225,10 +225,13 @@ def diff(
 @command("screen", STUDY_GROUP)
 def screen(study: AnyStudy) -> None:
     """Print which rules of a bench the rewards of its tuning settle, after `snakemake rates`, and which stay open."""
+    from ict_core.config.load import check_rates
+    from ict_core.config.tuning import StoredRates
     from ict_core.evidence.bench import bench_controls, rules_of
     from ict_core.evidence.screening import screening
     from ict_core.evidence.stored import Settings
     from ict_core.markdown import markdown_table
+    from ict_core.store.files import hash_file
     from ict_core.store.layout import StudyFiles
     from ict_core.store.manifests import read_manifest
     from ict_core.tables.table import percent_interval
@@ -240,23 +243,25 @@ def screen(study: AnyStudy) -> None:
         raise UserError(
             f"{study.file}: no rule with a control; allowed: a bench, whose controls are among its variants"
         )
-    own, stored = (StudyFiles(root / folder(loaded.name)) for folder in (study_folder, stored_folder))
+    name = loaded.rates_of.study if loaded.rates_of else loaded.name  # the study that chose the rates
+    own, stored = (StudyFiles(root / folder(name)) for folder in (study_folder, stored_folder))
     rates = next((path for path in (own.rate_study.rates, stored.rates) if path.exists()), None)
     if rates is None:
         raise UserError(
-            f"{own.rate_study.rates}: no such file; run `snakemake --cores all rates --config=study={loaded.name}`"
+            f"{own.rate_study.rates}: no such file; run `snakemake --cores all rates --config=study={name}`"
         )
-    arms, controls = read_manifest(rates)["arms"], bench_controls(settings)
-    if lacking := set(map("/".join, rated)) - arms.keys():
-        raise UserError(f"{rates}: no rate of {', '.join(sorted(lacking))}; run `snakemake rates` again")
-    found = list(screening(arms, rules, controls, settings.baselines[0], settings.margin))
+    content, controls = read_manifest(rates), bench_controls(settings)
+    for fault in check_rates(loaded, StoredRates(name, hash_file(rates), content)):
+        raise UserError(f"{rates}: {fault.text}; or run `snakemake rates` again")
+    found = list(screening(content["arms"], rules, controls, settings.baselines[0], settings.margin))
     rows = []
     for one in found:
         difference = percent_interval(one.difference, one.low, one.high, signed=True)
         rows.append([one.model, one.rule, one.control, difference, "yes" if one.settled else "no"])
     print(markdown_table(["model", "rule", "less", "reward, points", "within the margin"], rows, padded=True))
     open_rules = dict.fromkeys(one.rule for one in found if not one.settled)
-    print(f"{len(rules) - len(open_rules)} of {len(rules)} rules are settled; open: {', '.join(open_rules) or 'none'}")
+    settled = f"{len(rules) - len(open_rules)} of {len(rules)} rules are settled beside their controls"
+    print(f"{settled}; open: {', '.join(open_rules) or 'none'}")
 
 
 @command("explain", STUDY_GROUP)

@@ -94,7 +94,7 @@ def load_study(path: Path) -> Study:
         **{key: getattr(file, key) for key in _AS_WRITTEN},
     )
     checks = [_check_recipes(study), _check_recorded(study)]
-    checks += [_check_rates(study, stored_rates)] if stored_rates else []
+    checks += [check_rates(study, stored_rates)] if stored_rates else []
     for check in checks:
         mistakes.add_all(path, check)
         mistakes.raise_if_any()  # the next one has a meaning only with recipes that are right
@@ -184,7 +184,7 @@ def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None
     return StoredRates(name, hash_file(file), read_manifest(file)) if file.is_file() else None
 
 
-def _check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
+def check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:
     """Check that stored rates were chosen for the same trainings, and that no seed tuned there and evaluates here."""
     stored = rates.content
     for model, variant in study.rated_arms():

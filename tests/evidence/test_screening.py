@@ -1,5 +1,6 @@
 """Rules that the rewards of a tuning settle, by hand."""
 
+import json
 import shutil
 from typing import Any
 
@@ -58,9 +59,11 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     study = tmp_path / "configs/studies/rules-rates.yaml"
     assert main(["screen", str(study)]) == 2
     assert "rates.json" in capsys.readouterr().err
-    arms = {f"mini-s/{variant}": arm(1e-3, 0.5, 0.6, 0.7, 0.8) for variant in load_study(study).methods}
-    arms["mini-s/psr"] = arm(1e-3, 0.4, 0.6, 0.7, 0.8)
-    write_manifest(tmp_path / "results/rules-rates/rates/rates.json", {"arms": arms})
+    bench, tuning = load_study(study), {"tuning": {"seeds": [970]}}
+    configs = {v: json.loads(json.dumps(bench.tuned_config("mini-s", v))) for v in bench.methods}
+    arms = {f"mini-s/{v}": arm(1e-3, 0.5, 0.6, 0.7, 0.8) | {"config": config} for v, config in configs.items()}
+    arms["mini-s/psr"] |= arm(1e-3, 0.4, 0.6, 0.7, 0.8)
+    write_manifest(tmp_path / "results/rules-rates/rates/rates.json", tuning | {"arms": arms})
     assert main(["screen", str(study)]) == 0
     printed = capsys.readouterr().out.splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in printed if line.startswith("| mini-s")]
@@ -68,9 +71,11 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     assert ["mini-s", "psr", "psr-permuted", "−2.5 ± 8.0", "no"] in rows
     assert {"oracle-decisions", "grpo"}.isdisjoint(row[1] for row in rows)  # arms of the gates are no rules
     assert printed[-1].endswith("open: psr")
-    del arms["mini-s/nsr"]
-    write_manifest(tmp_path / "results/rules-rates/rates/rates.json", {"arms": arms})
-    assert main(["screen", str(study)]) == 2
-    assert "no rate of mini-s/nsr;" in capsys.readouterr().err
+    arms["mini-s/nsr"]["config"]["training"]["steps"] = 47
+    for told in ("training.steps", "no rate of mini-s/nsr"):
+        write_manifest(tmp_path / "results/rules-rates/rates/rates.json", tuning | {"arms": arms})
+        assert main(["screen", str(study)]) == 2
+        assert told in capsys.readouterr().err
+        arms.pop("mini-s/nsr", None)
     assert main(["screen", str(study.with_name("mini.yaml"))]) == 2
     assert "mini.yaml" in capsys.readouterr().err
