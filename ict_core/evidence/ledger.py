@@ -108,8 +108,9 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
         if test is None or not strata:
             return None
-        of_more = {model: series for model, series in strata.items() if len(series) > 1}  # one run has no spread
-        arrays = {model: series.to_numpy(np.float64) for model, series in (of_more or strata).items()}
+        if not getattr(test, "every_model", None):  # a model of one run, which has no spread, leaves the others a test
+            strata = {model: series for model, series in strata.items() if len(series) > 1} or strata
+        arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
         by_model = {model: float(array.mean()) for model, array in arrays.items()}
         if any(np.isnan(array).any() for array in arrays.values()):
             result = Outcome(seeds=min(map(len, arrays.values())), strata=len(arrays))

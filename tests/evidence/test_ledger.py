@@ -233,6 +233,17 @@ def test_a_claim_about_every_model_has_no_test_where_one_model_has_one_seed():
     assert math.isnan(entry.detectable) and math.isnan(entry.seeds_needed)
 
 
+def test_a_claim_about_the_mean_of_models_is_tested_without_one_that_has_one_seed():
+    values = {
+        ("a", "ict-10"): [0.5, 0.7, 0.6],
+        ("a", "grpo"): [0.4, 0.5, 0.3],
+        ("b", "ict-10"): [0.9],
+        ("b", "grpo"): [0.1],
+    }
+    entry = judged(difference(), runs(values))
+    assert list(entry.by_model) == ["a"] and entry.outcome.seeds == 3 and "without b" in entry.remark
+
+
 def test_models_without_both_arms_are_named():
     assert "without b" in of_every_model([]).remark
     assert "without" not in of_every_model([0.02, 0.06, 0.03]).remark
