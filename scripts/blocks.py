@@ -23,6 +23,7 @@ from ict_core.statistics.arms import arms_of, count_matrices, frame_of_arms
 from ict_core.statistics.deciding import detectable, seeds_needed, sign_flip_floor, two_one_sided
 from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.schemas import ALPHA
+from ict_core.tables.bench import NOT_OF_THE_WEIGHTS
 from ict_core.tables.table import percent_interval
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -95,13 +96,13 @@ def rows_of_bench(study: str) -> list[dict[str, str]]:
 def bench_table(study: str, differences: Sequence[str]) -> str:
     """The stored table `bench`, with the share of known forks that each rule keeps."""
     folder = REFERENCE / study
-    arms, same_tokens = Stored(folder).settings.arms, ("entropy_bonus", "normaliser", "surrogate")
+    arms = Stored(folder).settings.arms
     forks = pd.read_csv(folder / "tables/forks.csv")
     forks = forks.query("rollouts == 'grpo' and measure == 'recall' and when == 'all'").set_index("rule")["mean"]
     rows = []
     for row in rows_of_bench(study):
         arm, kept = arms[row["rule"]], "—"
-        names = [row["rule"], arm.of if arm.factor in same_tokens else row["rule"].replace("-kept", "-tokens")]
+        names = [row["rule"], arm.of if arm.factor in NOT_OF_THE_WEIGHTS else row["rule"].replace("-kept", "-tokens")]
         if row["A > 0"] != "—":  # the rule has the baseline's advantages
             kept = f"{100 * next(forks[rule] for rule in names if rule in forks):.0f}"
         first = [f"`{row['rule']}`", row["own rate"], row["effective share"], row["A > 0"], kept]

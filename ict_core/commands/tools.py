@@ -231,9 +231,7 @@ def screen(study: AnyStudy) -> None:
     from ict_core.evidence.screening import screening
     from ict_core.evidence.stored import Settings
     from ict_core.markdown import markdown_table
-    from ict_core.store.files import hash_file
     from ict_core.store.layout import StudyFiles
-    from ict_core.store.manifests import read_manifest
     from ict_core.tables.table import percent_interval
 
     loaded, root = load_study(study.file), repository(study.file)
@@ -250,10 +248,10 @@ def screen(study: AnyStudy) -> None:
         raise UserError(
             f"{own.rate_study.rates}: no such file; run `snakemake --cores all rates --config=study={name}`"
         )
-    content, controls = read_manifest(rates), bench_controls(settings)
-    for fault in check_rates(loaded, StoredRates(name, hash_file(rates), content)):
+    chosen, controls = StoredRates.read(name, rates), bench_controls(settings)
+    for fault in check_rates(loaded, chosen):
         raise UserError(f"{rates}: {fault.text}; or run `snakemake rates` again")
-    found = list(screening(content["arms"], rules, controls, settings.baselines[0], settings.margin))
+    found = list(screening(chosen.content["arms"], rules, controls, settings.baselines[0], settings.margin))
     rows = []
     for one in found:
         difference = percent_interval(one.difference, one.low, one.high, signed=True)

@@ -87,7 +87,8 @@ def compare(
     metrics = [metric for metric in PASS_METRICS if samples_needed(metric) <= counts["n"].min()]
     runs = {model: set(rows["run"]) for model, rows in counts.groupby("model", sort=False)}
     others = [model for model in models if model != first]
-    copies = {model for model in models if _are_copies(counts[counts["model"] == model])}
+    several = [model for model in models if len(runs[model]) > 1]
+    copies = {model for model in several if _are_copies(counts[counts["model"] == model])}
     by_runs = [model for model in others if len(runs[model] & runs[first]) > 1 and not {model, first} <= copies]
     by_problems = [model for model in others if model not in by_runs]
     margin = margin_points / 100
@@ -259,13 +260,13 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
             f"{', '.join(by_runs)} less {first}: tested over runs, paired by number. Without shared seeds this is right"
             " too. Intervals are for new runs on these problems."
         )
-    numbers = counts.groupby("model")["run"].agg(set)
+    numbers, clustered = counts.groupby("model")["run"].agg(set), _is_clustered(_clusters(counts))
     for model in by_runs:
         if others := numbers[model] ^ numbers[first]:
             left = ", ".join(map(str, sorted(others)))
             yield f"{model} less {first}: the runs {left} are in one of the two alone, so in no difference."
     if by_problems:
-        over = "clusters of problems" if _is_clustered(_clusters(counts)) else PROBLEMS
+        over = "clusters of problems" if clustered else PROBLEMS
         yield (
             f"{', '.join(by_problems)} less {first}: tested over {over}. The intervals are for new problems of this"
             " kind and these very models. Another training run of a method may differ by more."
@@ -277,7 +278,7 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
         yield f"{', '.join(copies)} less {first}: all runs of each are equal, as at temperature 0, and count as one."
     if single:
         yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
-    if len(single) < len(runs) and _is_clustered(_clusters(counts)):
+    if len(single) < len(runs) and clustered:
         yield "Intervals over runs, and levels of several runs, take every problem for independent of the others."
     if missing := int((counts["sampled"] - counts["n"]).sum()):
         yield f"{missing} of {counts['sampled'].sum()} samples were not graded; they count as neither right nor wrong."

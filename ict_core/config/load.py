@@ -24,9 +24,7 @@ from ict_core.config.study import Study
 from ict_core.config.study_file import JobHours, StudyFile, Validity
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
-from ict_core.store.files import hash_file
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
-from ict_core.store.manifests import read_manifest
 
 # the reader of the files in each folder of `configs` that a study names
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
@@ -181,7 +179,7 @@ def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None
     """The learning rates that a stored study chose; None where a problem was noted."""
     file = StudyFiles(repository(path) / stored_folder(name)).rates
     mistakes.add_all(path, _check_stored("rates_of", file))
-    return StoredRates(name, hash_file(file), read_manifest(file)) if file.is_file() else None
+    return StoredRates.read(name, file) if file.is_file() else None
 
 
 def check_rates(study: Study, rates: StoredRates) -> Iterator[Fault]:

@@ -5,12 +5,15 @@ import math
 import operator
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.config.section import LEAST_RATE, MOST_RATE, Count, Rate, Section, Seed, is_absent
+from ict_core.store.files import hash_file
+from ict_core.store.manifests import read_manifest
 
 Trial = tuple[float, int]  # a training that tunes: its learning rate and seed
 _MARK = "@"  # between a variant and a rate; no file name contains it
@@ -108,6 +111,11 @@ class StoredRates:
     study: str
     sha256: str  # of the file
     content: dict[str, Any]  # as the stage `rates` writes it
+
+    @classmethod
+    def read(cls, study: str, file: Path) -> "StoredRates":
+        """The rates that a study chose, from its ``rates.json``."""
+        return cls(study, hash_file(file), read_manifest(file))
 
     def choices(self, arms: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
         """The choice for each of these (model, variant) pairs, as the stage `tune` writes it."""

@@ -42,7 +42,7 @@ TABLE = TableDeclaration(
 BASELINE, RANDOM, SIGN, SCALED = "baseline", "random", "same sign", "mean one"
 _KEY = ["model", "variant"]
 _OWN_ADVANTAGE = "method.advantage"
-_NOT_OF_THE_WEIGHTS = ("entropy_bonus", "normaliser", "surrogate")
+NOT_OF_THE_WEIGHTS = ("entropy_bonus", "normaliser", "surrogate")
 """Factors that leave the token weights alone: such a variant keeps the same tokens as its reference."""
 _COLUMNS = [
     *_KEY,
@@ -81,9 +81,9 @@ def _weights(name: str, arms: Mapping[str, ArmVariation]) -> str:
     arm = arms.get(name)
     if arm is None:
         return name
-    if arm.factor in _NOT_OF_THE_WEIGHTS:
+    if arm.factor in NOT_OF_THE_WEIGHTS:
         return _weights(arm.of, arms)
-    keys = [item for item in arm.different if item[0].split(".")[1] not in _NOT_OF_THE_WEIGHTS]
+    keys = [item for item in arm.different if item[0].split(".")[1] not in NOT_OF_THE_WEIGHTS]
     return repr((arm.of, keys))
 
 

@@ -99,7 +99,7 @@ def test_the_overview_says_what_was_run_and_counts_the_verdicts():
         "mini-word (40, for GSM8K)",
         "2.00 hours",
         "cccccccccccc",
-        "1 not resolved, 1 supported",
+        "Of 2 claims and questions: 1 not resolved, 1 supported.",
         "| A gain. | +4.58 | −17.3\u00a0[−27.0,\u00a0+7.6] | **not resolved** |",
         "within ±2 points",
         "| kl-10 | ict-10 | score | method.score: js → kl | 50 |",

@@ -20,8 +20,6 @@ BASE = Arm("m/base", (0,), {"a": np.array([[1.0, 0, 0, 1, 1]]), "b": RNG.random(
 FLAT = Arm("m/flat", (0, 1), {"a": np.zeros((2, 5)), "b": np.zeros((2, 4))})
 NOISE = Arm("m/base", (0,), {"a": np.full((1, 5), 0.02), "b": np.full((1, 4), 0.01)})
 ARMS = {"pass@1": {("m", "base"): BASE, ("m", "grpo"): GRPO, ("m", "flat"): FLAT}}
-
-
 NOISES = {"pass@1": {("m", "base"): NOISE}}
 
 

@@ -68,9 +68,8 @@ def test_the_variance_of_a_sample_is_that_of_other_samples_or_above_it(metric, n
             assert chance @ estimates < 2 * variance
     drawn = np.array([1, 1, 0, 0, 0, 0, 0, 0])[:n]
     left = [float(metric_values(metric, n - 1, drawn.sum() - out)) for out in drawn]
-    assert estimates[drawn.sum()] == pytest.approx(
-        0.25 if n == 4 else (n - 1) * np.var(left)
-    )  # the jackknife's formula
+    by_jackknife = 0.25 if n == 4 else (n - 1) * np.var(left)
+    assert estimates[drawn.sum()] == pytest.approx(by_jackknife)
     assert sampling_variance("pass@1", [1, 1], [0, 1]).tolist() == [0.25, 0.25]
 
 
