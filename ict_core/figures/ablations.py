@@ -8,24 +8,8 @@ from matplotlib.figure import Figure
 from ict_core.evidence.stored import ArmVariation, words
 from ict_core.figures.forest import Line, draw_lines, heading
 from ict_core.figures.panels import label, sentence
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import both_ways
 from ict_core.statistics.schemas import FACTORS, PASS_METRICS
-
-FIGURE = FigureDeclaration(
-    place=6,
-    title="Ablations and controls",
-    caption=(
-        "Each variant minus the one from which it differs in one factor (and in the learning rate where it has one of "
-        "its own), on the average over the benchmarks, in percent points. A heading names the factor, the variant that "
-        "is varied and its value in brackets; a line the value in its place. Thick bars are 95 % t intervals over "
-        "paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs on new "
-        "problems), every small dot is a pair of runs with one seed. The word at the right is the verdict on the "
-        "variant after the correction in its family."
-    ),
-    inputs=("contrasts", "runs"),
-    settings=("margin", "arms"),
-)
 
 
 def rows_of(contrasts: pd.DataFrame, arms: Mapping[str, ArmVariation]) -> pd.DataFrame:

@@ -8,21 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from ict_core.figures.panels import GUIDE, grid, sentence, styles
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import PASS_METRICS
-
-FIGURE = FigureDeclaration(
-    place=20,
-    title="The size of a batch",
-    caption=(
-        "What part of the baseline's gain over the base model each rule keeps, against the tokens that it trains in a "
-        "step, when the batch grows: with as many updates on the left, with as many rollouts in all on the right. The "
-        "baseline has the same batch and, if the study chooses rates, every arm a learning rate of its own. Bars are "
-        "Fieller's 95 % limits over base models, each with one training seed; a marker without a bar has none, as the "
-        "baseline's gain is not told from 0. The dotted line is all of the gain."
-    ),
-    inputs=("batches",),
-)
 
 
 def panels(batches: pd.DataFrame, prompts: int, steps: int) -> dict[str, pd.DataFrame]:

@@ -14,24 +14,8 @@ from ict_core.config.study_file import Validity
 from ict_core.evidence.bench import BENCH_METRIC, MEAN_ONE, SAME_SIGN, controls_of, rule_arms
 from ict_core.evidence.stored import ArmVariation
 from ict_core.figures.panels import draw_interval, label, row_panels, sentence
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.deciding import BETTER, WORSE
 from ict_core.statistics.pairing import both_ways, span
-
-FIGURE = FigureDeclaration(
-    place=19,
-    title="Rules on one bench",
-    caption=(
-        "The rules, that of the highest pass@4 on top, each at its own learning rate if the study chooses rates. Left "
-        "the difference from the first baseline, in the middle from the controls: as much weight on tokens at random "
-        "(filled), and the rule's weights divided by their mean (open); percent points of pass@4 on the average over "
-        "the benchmarks, with 95 % t intervals over paired training seeds (new runs on these problems). Blue is better "
-        "and red worse after Holm's correction over all rules, grey is neither. Right the ranks that the runs leave "
-        "open, which hold for all rules together with 95 % confidence; the dot is the rank of the mean."
-    ),
-    inputs=("contrasts", "ranks"),
-    settings=("margin", "arms", "baselines", "validity"),
-)
 
 COLOURS = {BETTER: "#0072B2", WORSE: "#C1272D"}
 GREY = "#777777"

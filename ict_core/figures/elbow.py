@@ -9,20 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import GUIDE, Style, draw_band, grid, present, sentence, titles
-from ict_core.figures.registry import FigureDeclaration
-
-FIGURE = FigureDeclaration(
-    place=7,
-    title="Where the sorted scores bend",
-    caption=(
-        "The score u (Jensen-Shannon divergence between a token's distribution and its group's mean) of the tokens of "
-        "a sequence, sorted from high to low, over the share of the tokens; means over the sampled sequences of the "
-        "steps at which the rule selects, bands from the lowest to the highest training seed. A marker is the elbow of "
-        "one run: the point of its curve furthest below the chord between the curve's ends (kneedle). A curve that "
-        "runs close to its chord has no pronounced elbow. The dotted line is the paper's threshold of 10 %."
-    ),
-    inputs=("quantities", "curves"),
-)
 
 PAPER = 10.0  # percent of the tokens: where the paper sees the elbow and puts its threshold
 

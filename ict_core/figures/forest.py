@@ -12,23 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ict_core.figures.panels import average_rows, draw_interval, label, row_panels, sentence, style
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import paired_differences, seed_range
 from ict_core.statistics.schemas import AVERAGE, DECLARED, PASS_METRICS
-
-FIGURE = FigureDeclaration(
-    place=5,
-    title="Differences to every baseline",
-    caption=(
-        "Each method minus each baseline on the average over the benchmarks, in percent points. Thick bars are 95 % t "
-        "intervals over paired training seeds (new runs on these problems), thin ones 95 % two-way intervals (new runs "
-        "on new problems), every small dot is one pair of runs with the same seed. Filled markers are the comparisons "
-        "declared in the ledger of claims or by the study; the word at the right is the verdict after the correction "
-        "in its family."
-    ),
-    inputs=("contrasts", "runs"),
-    settings=("margin",),
-)
 
 LINES = (0.108, 0.175)  # inches: smallest and greatest height of a line
 TALLEST = 7.8  # inches: height of all lines together, if the smallest height of a line allows it

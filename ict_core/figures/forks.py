@@ -12,22 +12,6 @@ from matplotlib.typing import LineStyleType
 
 from ict_core.evidence.measures import kept_weight
 from ict_core.figures.panels import COLUMN_WIDTH, LEGEND_LINE, TEXT_WIDTH, label, present, sentence, style, titles
-from ict_core.figures.registry import FigureDeclaration
-
-FIGURE = FigureDeclaration(
-    place=10,
-    title="Known forks among the kept tokens",
-    caption=(
-        "Every rule on the same rollouts, those of the study's first baseline: the share of the known forks that a "
-        "rule keeps (recall, above) and the share of the kept tokens that are forks (precision, below) at every "
-        "sampled optimiser step, in percent. Forks are the tokens at which a response of the mini world chooses "
-        "between a direct and a worked step. Lines are means over the training seeds, bands run from the lowest to the "
-        "highest seed. The grey line is what as many tokens have that are drawn at random: a recall equal to the share "
-        "kept, a precision equal to the share of forks among all tokens."
-    ),
-    inputs=("shadow",),
-    settings=("variants", "baselines"),
-)
 
 ACROSS = 6  # rules in one row of the figure
 PANEL_HEIGHT = 0.85  # inches

@@ -6,21 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import grid, present
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import seed_range
-
-FIGURE = FigureDeclaration(
-    place=21,
-    title="Learning curves on held-out problems",
-    caption=(
-        "Share of the answers to the same few held-out problems that are right, by the training's own sampler, at step "
-        "0 and every few optimiser steps. Lines are means over the training seeds that each panel names, bands the "
-        "95 % t intervals of three runs or more: they speak for new runs on these problems. Where curves are equal, "
-        "the wide one and the dashed one let each other show."
-    ),
-    inputs=("learning_curve_means",),
-    needs="learning_curve",
-)
 
 
 def draw(means: pd.DataFrame, variants: Sequence[str]) -> Figure:

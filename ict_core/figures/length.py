@@ -6,18 +6,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import training_curves
-from ict_core.figures.registry import FigureDeclaration
-
-FIGURE = FigureDeclaration(
-    place=15,
-    title="Response length and truncation during training",
-    caption=(
-        "Mean length of the responses of a rollout batch in tokens, and the share of them that were cut off at the "
-        "longest length allowed; centred means over 5 optimiser steps. Lines are means over the training seeds that "
-        "each panel names, bands run from the lowest to the highest seed."
-    ),
-    inputs=("log",),
-)
 
 WINDOW = 5  # optimiser steps in the moving mean
 LEAST_TOP = 1.0  # percent: the truncation axis reaches at least this far, so that a truncation of 0 shows as a flat 0

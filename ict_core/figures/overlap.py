@@ -12,21 +12,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from ict_core.figures.panels import COLUMN_WIDTH, TEXT_WIDTH, label, present, sentence, titles
-from ict_core.figures.registry import FigureDeclaration
-
-FIGURE = FigureDeclaration(
-    place=11,
-    title="How far any two rules agree",
-    caption=(
-        "Every pair of rules on the same rollouts, those of the study's first baseline. Above the diagonal the Jaccard "
-        "index of the tokens that they keep: those that both keep over those that either keeps. Below it Spearman's "
-        "correlation of the scores that they rank the response tokens by; a rule that keeps the lowest scores ranks by "
-        "their negative, and a dash stands where a rule ranks none. Means over the sampled steps and the training "
-        "seeds; a rule whose scope is the batch has the sampled groups for its batch."
-    ),
-    inputs=("overlap",),
-    settings=("variants",),
-)
 
 CELL = (0.235, 0.42)  # inches: smallest and greatest side of a pair's square
 NAMES = 1.1  # inches: the rules' names at the left and below

@@ -7,20 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import Style, grid, present, side_by_side, titles
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import AVERAGE, BASE
-
-FIGURE = FigureDeclaration(
-    place=3,
-    title="Pass@k over k",
-    caption=(
-        "Share of the problems that at least one of k samples solves, averaged over the benchmarks with equal weight. "
-        "Lines are means over the training seeds that each panel names, bars 95 % two-way intervals (new runs on new "
-        "problems), and every dot is one run; what belongs to one k stands side by side only to be told apart. The "
-        "untrained model, or the mean of several, is the dashed grey line."
-    ),
-    inputs=("levels", "runs"),
-)
 
 SPREAD = 0.06  # in doublings of k: the distance between two variants at one k
 WIDEST = 0.5  # in doublings of k: the most that all variants may take

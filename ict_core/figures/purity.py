@@ -11,20 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from ict_core.figures.panels import figure_width, label, present, sentence
-from ict_core.figures.registry import FigureDeclaration
-
-FIGURE = FigureDeclaration(
-    place=8,
-    title="Token probability and strategy purity",
-    caption=(
-        "Probability π of a sampled token against the strategy purity β = exp(-H2) of its distribution: the share of "
-        "the kept and of the dropped tokens in each cell of a 20 x 20 grid, on a logarithmic colour scale, at the "
-        "steps at which the rule selects, tokens of all training seeds together. On the dotted line π = β, where by "
-        "the paper's analysis H2 does not change to first order. The numbers are the tokens of the panel and their "
-        "mean distance |π - β|."
-    ),
-    inputs=("tokens",),
-)
 
 BINS = 20  # along each axis
 LEAST = 1e-4  # share of a panel's tokens: the lower end of the colour scale; rarer cells have its colour

@@ -9,23 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import GUIDE, TEXT_WIDTH
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.schemas import ALL
 from ict_core.theory.single_logit import RANDOM, RATIOS, SIZES, turning_shift
-
-FIGURE = FigureDeclaration(
-    place=12,
-    title="One logit's change and the entropies",
-    caption=(
-        "The sampled token's logit alone is raised or lowered: the first-order change of H2, -2 d π (π / β - 1), "
-        "against the exact one. Same sign: where it can fail; for π < β and a lowered logit, and for π > β and a "
-        "raised one, it is right at every step. Sign breaks at: the step beyond which more than 5 % have the other "
-        "sign, up on the left of π = β and down on the right; dots are bins of π / β, lines the closed form ln((2β - "
-        "π(1 + β)) / (π(1 - β))) for two β. Grey: random distributions, Dirichlet(concentration) of so many tokens. "
-        "Coloured: the tokens sampled in training, the mean over the training seeds in its 95 % t interval."
-    ),
-    inputs=("single_logit", "single_logit_bins"),
-)
 
 PURITIES = {0.05: "top", 0.9: "bottom"}  # beta of a closed-form curve -> side of its label
 

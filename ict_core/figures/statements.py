@@ -7,25 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import GUIDE, draw_seeds, present, variant_panels
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import limits_by
-
-FIGURE = FigureDeclaration(
-    place=9,
-    title="What the paper says of kept tokens and of entropy",
-    caption=(
-        "Every marker is one run, the bar a 95 % t interval over the training seeds around their mean: it speaks for "
-        "new runs on these prompts. Grey: what the paper states. Distance from beta: mean |π - β| of the kept tokens "
-        "less that of the dropped ones (paper: below 0). High entropy: share of the kept tokens whose Shannon entropy "
-        "lies above the median of their step's sampled tokens (paper: 1.03 : 1 and 0.99 : 1); a rule that keeps every "
-        "token has half of them there, but for ties. Probability: mean π of the kept (paper: 0.18 ± 0.09). Elbow: of "
-        "the sorted score u, the Jensen-Shannon divergence to the group's mean, whatever the variant's own score "
-        "(paper: near 10 %); a run whose curve has none has no marker. Entropy over training: relative change from the "
-        "first to the last fifth of the steps (paper: H1 falls, H2 is controlled). Tokens are those of the steps at "
-        "which the rule selects."
-    ),
-    inputs=("quantities", "quantity_means"),
-)
 
 LINE = 0.16  # inches per variant
 

@@ -8,23 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ict_core.figures.panels import Style, average_rows, grid, sentence, side_by_side, style, styles, titles
-from ict_core.figures.registry import FigureDeclaration
 from ict_core.statistics.pairing import shares_kept
 from ict_core.statistics.schemas import AVERAGE, BASE, PASS_METRICS
-
-FIGURE = FigureDeclaration(
-    place=4,
-    title="The share of tokens kept",
-    caption=(
-        "Average over the benchmarks against the share of the response tokens that a rule keeps, for the rules of "
-        "which at least two shares ran; those that keep the same share stand side by side. Right of the line, off the "
-        "axis, stand rules with one share and the first baseline. Bars are 95 % two-way intervals (new runs "
-        "on new problems) around the mean over the training seeds that each panel names, every marker is one run, the "
-        "dashed line is the base model. Only models that ran at least two shares of one rule are shown."
-    ),
-    inputs=("levels", "runs"),
-    settings=("kept", "baselines"),
-)
 
 APART = 0.25  # on the log axis (base e): between rules placed off the axis
 SHIFT = 0.12  # on the log axis (base e): between rules that keep the same share

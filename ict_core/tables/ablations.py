@@ -6,22 +6,7 @@ from ict_core.evidence.stored import words
 from ict_core.statistics.pairing import seed_range
 from ict_core.statistics.schemas import FACTORS
 from ict_core.tables._comparison import by_metric, compared, resolved
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import OF_BASE, Table, TableSettings
-
-TABLE = TableDeclaration(
-    place=7,
-    title="Ablations and controls",
-    inputs=("levels", "contrasts"),
-    keys=("model", "factor", "variant", "metric"),
-    made="the mean over runs on the average, and its difference from the reference",
-    compared=True,
-    module="tables/_comparison.py",
-    doc="docs/statistics.md#which-test-decides-and-the-verdicts",
-    statistics="levels",
-    runs=("variant", "reference"),
-    follow=True,
-)
 
 
 def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:

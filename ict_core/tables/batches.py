@@ -8,20 +8,7 @@ import pandas as pd
 from ict_core.evidence.gates import KEPT
 from ict_core.statistics.pairing import seed_range
 from ict_core.statistics.schemas import BATCHES
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, OVER_BASE, Table, TableSettings, by_row, gains, in_order, number, value_text
-
-TABLE = TableDeclaration(
-    place=21,
-    title="The size of a batch",
-    inputs=("batches",),
-    keys=("model", "variant", "metric"),
-    made="the ratio of two gains over the base model, paired by seed, with Fieller's limits",
-    module="evidence/batches.py",
-    doc="docs/statistics.md#can-the-study-tell",
-    statistics="batches",
-    runs=("variant", "reference"),
-)
 
 
 def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:

@@ -9,7 +9,6 @@ from ict_core.evidence.stored import ArmVariation
 from ict_core.statistics.deciding import IDENTICAL, detectable
 from ict_core.statistics.pairing import both_ways, seed_range, span
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import (
     NONE,
     OF_BASE,
@@ -25,18 +24,6 @@ from ict_core.tables.table import (
     percent_interval,
     tuned_arms,
     wide,
-)
-
-TABLE = TableDeclaration(
-    place=20,
-    title="Rules on one bench",
-    inputs=("levels", "contrasts", "shared_rate_contrasts", "ranks", "tuning", "log", "quantity_means", "rule_means"),
-    keys=("model", "variant", "against", "rates"),
-    made="the mean over runs of pass@4 on the average, and its difference from the first baseline or a control",
-    compared=True,
-    module="tables/bench.py",
-    doc="docs/rules.md#the-bench",
-    runs=(),  # the numbers come from two sets of cells, as in `rates`
 )
 
 BASELINE, RANDOM, SIGN, SCALED = "baseline", "random", "same sign", "mean one"

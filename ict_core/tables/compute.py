@@ -4,19 +4,7 @@ import pandas as pd
 
 from ict_core.statistics.schemas import BASE
 from ict_core.store.records import STAGES
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, Table, TableSettings, in_order, number
-
-TABLE = TableDeclaration(
-    place=14,
-    title="Compute",
-    inputs=("compute", "levels"),
-    keys=("model", "variant", "seed", "stage"),
-    made="what the job's own manifest says that it took",
-    module="tables/compute.py",
-    doc="docs/architecture.md#files-of-a-study",
-    source="compute",
-)
 
 _HEADS = {
     "tokens": ("tokens", 0),

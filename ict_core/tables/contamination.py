@@ -3,20 +3,7 @@
 import pandas as pd
 
 from ict_core.contamination.overlap import COMMON, NGRAM, SHINGLE, SHORTEST, SIMILAR
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import Table, TableSettings, by_row, in_order, number, rare_percent
-
-TABLE = TableDeclaration(
-    place=17,
-    title="Overlap with the training data",
-    inputs=("contamination",),
-    keys=("benchmark",),
-    made="counts of evaluation problems that the training problems repeat",
-    module="contamination/overlap.py",
-    doc="docs/contamination.md",
-    source="contamination",
-    runs=(),
-)
 
 _HEADS = {
     "repeated": "repeated",

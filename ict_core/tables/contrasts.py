@@ -6,7 +6,6 @@ import pandas as pd
 
 from ict_core.statistics.pairing import seed_range
 from ict_core.statistics.schemas import ALPHA, AVERAGE, DECLARED, FAMILIES, GAIN, METRICS
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import (
     LABELS,
     OF_BASE,
@@ -22,20 +21,6 @@ from ict_core.tables.table import (
     percent,
     percent_range,
     same_arms,
-)
-
-TABLE = TableDeclaration(
-    place=2,
-    title="Contrasts",
-    inputs=("contrasts", "levels"),
-    keys=("model", "variant", "baseline", "benchmark", "metric"),
-    made="variant - baseline",
-    compared=True,
-    module="statistics/contrasts.py",
-    doc="docs/statistics.md#which-test-decides-and-the-verdicts",
-    statistics="contrasts",
-    runs=("variant", "baseline"),
-    follow=True,
 )
 
 MANY_SEEDS = 1000  # a larger number is printed as ">1000"

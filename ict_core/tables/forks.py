@@ -4,20 +4,7 @@ import pandas as pd
 
 from ict_core.evidence.measures import CHANCE, OWN, WHEN
 from ict_core.statistics.pairing import seed_range
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import Table, TableSettings, in_order, wide
-
-TABLE = TableDeclaration(
-    place=9,
-    title="Known forks among the kept tokens",
-    inputs=("fork_means",),
-    keys=("model", "rollouts", "rule", "when", "measure"),
-    made="the mean over runs of how many known forks the rule keeps of the rollouts of the variant `rollouts`",
-    module="evidence/measures.py",
-    doc="docs/methods.md#rules-on-the-same-rollouts",
-    source="shadow",
-    runs=("rollouts",),
-)
 
 
 def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:

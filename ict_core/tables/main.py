@@ -7,7 +7,6 @@ import pandas as pd
 
 from ict_core.statistics.pairing import both_ways, seed_range
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, DECLARED, METRICS
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import (
     LABELS,
     NONE,
@@ -21,18 +20,6 @@ from ict_core.tables.table import (
     percent_interval,
     same_arms,
     wide,
-)
-
-TABLE = TableDeclaration(
-    place=1,
-    title="Main results",
-    inputs=("levels", "contrasts"),
-    keys=("model", "variant", "benchmark", "metric"),
-    made="the mean over runs; interval for new runs on new problems (two-way), or over problems for one run",
-    module="statistics/levels.py",
-    doc="docs/statistics.md#which-interval-speaks-for-what",
-    statistics="levels",
-    follow=True,
 )
 
 _SUPERSCRIPT = str.maketrans("abcdefghijklmnop+-()", "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ⁺⁻⁽⁾")

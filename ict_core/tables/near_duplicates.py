@@ -3,20 +3,7 @@
 import pandas as pd
 
 from ict_core.contamination.overlap import SIMILAR
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import Table, TableSettings, in_order, number
-
-TABLE = TableDeclaration(
-    place=18,
-    title="Near-duplicates in the training data",
-    inputs=("near_duplicates",),
-    keys=("benchmark", "problem", "training_set", "training_problem"),
-    made="a pair of evaluation and training problem that are nearly the same",
-    module="contamination/overlap.py",
-    doc="docs/contamination.md",
-    source="near_duplicates",
-    runs=(),
-)
 
 SHOWN = 10  # pairs per benchmark in the readable table
 

@@ -11,20 +11,7 @@ from pydantic import Field
 from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.config.section import Name, Section, load_section
 from ict_core.statistics.schemas import AVERAGE, METRICS
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import LABELS, NONE, Table, TableSettings, by_row, in_order, number, percent_interval, wide
-
-TABLE = TableDeclaration(
-    place=13,
-    title="Beside the paper's figures",
-    inputs=("levels",),
-    keys=("benchmark", "metric", "variant", "source", "model"),
-    made="`paper`: as configs/paper.yaml quotes it; `this study`: the level of the table `main`",
-    module="tables/paper.py",
-    doc="docs/statistics.md#which-interval-speaks-for-what",
-    statistics="levels",
-    follow=True,
-)
 
 PAPER, STUDY = "paper", "this study"
 COLUMNS = ["benchmark", "metric", "variant", "source", "model", "mean", "low", "high"]

@@ -5,20 +5,7 @@ import pandas as pd
 from ict_core.evidence.tuning import remarks
 from ict_core.statistics.schemas import BASE, GAIN, PASS_METRICS
 from ict_core.tables._comparison import compared, side_by_side
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import DIFFERENCE, MEAN, NONE, OF_BASE, REMARK, Table, TableSettings, in_order, tuned_arms
-
-TABLE = TableDeclaration(
-    place=6,
-    title="Own rates and one for all",
-    inputs=("tuning", "levels", "contrasts", "shared_rate_levels", "shared_rate_contrasts"),
-    keys=("model", "variant", "metric", "rates"),
-    made="the mean over runs on the average, and its difference from the first baseline",
-    compared=True,
-    module="tables/rates.py",
-    doc="docs/statistics.md#equal-tuning",
-    runs=(),  # the numbers come from two sets of cells, each with a frame of runs
-)
 
 OWN, SHARED = "own", "shared"
 

@@ -4,20 +4,7 @@ import pandas as pd
 
 from ict_core.evidence.measures import RULE_QUANTITIES
 from ict_core.statistics.pairing import seed_range
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import Table, TableSettings, in_order, wide
-
-TABLE = TableDeclaration(
-    place=8,
-    title="Rules on the same rollouts",
-    inputs=("rule_means",),
-    keys=("model", "rollouts", "rule", "quantity"),
-    made="the mean over runs of the rule's quantity on the sampled rollouts of the variant `rollouts`",
-    module="shadow/score.py",
-    doc="docs/methods.md#rules-on-the-same-rollouts",
-    source="shadow",
-    runs=("rollouts",),
-)
 
 
 def shadow_table(rule_means: pd.DataFrame, settings: TableSettings) -> Table:

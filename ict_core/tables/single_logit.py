@@ -4,21 +4,8 @@ import pandas as pd
 
 from ict_core.statistics.pairing import limits_by
 from ict_core.statistics.schemas import ALL
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import Table, TableSettings, percent, with_half
 from ict_core.theory.single_logit import DRAWS
-
-TABLE = TableDeclaration(
-    place=11,
-    title="One logit's change and the entropies",
-    inputs=("single_logit",),
-    keys=("states", "regime", "shift", "measure"),
-    made="the exact change of the entropies by one logit, of drawn distributions or of a model's sampled tokens",
-    module="theory/single_logit.py",
-    doc="docs/methods.md#statements",
-    source="tokens",
-    runs=(),
-)
 
 SIGN_AT, ERROR_AT, TOGETHER_AT = (0.1, 0.5, 1.0, 2.0, 4.0), (0.01, 0.1, 0.5, 1.0), 0.1  # nats
 

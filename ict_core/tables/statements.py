@@ -4,19 +4,7 @@ import pandas as pd
 
 from ict_core.evidence.measures import QUANTITIES
 from ict_core.statistics.pairing import limits_by
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, Table, TableSettings, in_order, with_half
-
-TABLE = TableDeclaration(
-    place=10,
-    title="What the paper says of kept tokens and of entropy",
-    inputs=("quantity_means",),
-    keys=("model", "variant", "quantity"),
-    made="the mean over runs, t interval over seeds, of a quantity of each run's log and token sample",
-    module="evidence/measures.py",
-    doc="docs/methods.md#statements",
-    source="tokens",
-)
 
 _COLUMNS = {  # quantity -> heading, decimals of its percentage
     "distance_from_beta": ("|p − beta|, kept less dropped", 2),

@@ -4,18 +4,7 @@ import pandas as pd
 
 from ict_core.statistics.schemas import BASE, CELL
 from ict_core.store import records
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import Table, TableSettings, by_row, in_order, rare_percent
-
-TABLE = TableDeclaration(
-    place=15,
-    title="Answer statuses",
-    inputs=("scores",),
-    keys=("model", "variant", "seed"),
-    made="shares of the sampled answers by the grader's verdict",
-    module="tables/statuses.py",
-    doc="docs/grading.md",
-)
 
 SHARES = (*records.STATUSES, "truncated")
 

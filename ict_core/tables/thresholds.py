@@ -7,21 +7,7 @@ import pandas as pd
 from ict_core.config.selectors import section_of
 from ict_core.statistics.pairing import seed_range, shares_kept, shown_variants
 from ict_core.tables._comparison import by_metric, compared, resolved
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, OF_BASE, Table, TableSettings
-
-TABLE = TableDeclaration(
-    place=4,
-    title="Fraction of tokens kept",
-    inputs=("levels", "contrasts"),
-    keys=("model", "variant", "metric"),
-    made="the mean over runs on the average, and its difference from the first baseline",
-    compared=True,
-    module="tables/_comparison.py",
-    doc="docs/statistics.md#which-test-decides-and-the-verdicts",
-    statistics="levels",
-    follow=True,
-)
 
 
 def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: TableSettings) -> Table:

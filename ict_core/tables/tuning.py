@@ -3,20 +3,7 @@
 import pandas as pd
 
 from ict_core.evidence.tuning import BASE_RATE, remarks
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, REMARK, Table, TableSettings, by_row, in_order, number
-
-TABLE = TableDeclaration(
-    place=5,
-    title="Tuning",
-    inputs=("tuning",),
-    keys=("model", "variant", "rate", "seed"),
-    made="the mean reward over the last quarter of the steps of a training that served to choose a learning rate",
-    module="stages/tune.py",
-    doc="docs/statistics.md#equal-tuning",
-    source="tuning",
-    runs=(),
-)
 
 
 def _mean(rewards: pd.Series, seeds: int) -> str:

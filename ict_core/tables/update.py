@@ -3,21 +3,9 @@
 import pandas as pd
 
 from ict_core.statistics.pairing import limits_by
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, Table, TableSettings, in_order, percent, with_half
 from ict_core.theory.single_logit import LEAST
 from ict_core.theory.update import LESS_CHANCE
-
-TABLE = TableDeclaration(
-    place=12,
-    title="An update's change of the entropies",
-    inputs=("agreement_means",),
-    keys=("model", "variant", "set", "regime", "measure"),
-    made="the mean over runs of what an update did to its sampled tokens",
-    module="theory/update.py",
-    doc="docs/methods.md#statements",
-    source="tokens",
-)
 
 _COLUMNS = {  # heading -> (measure, regime, factor, decimals)
     "tokens": ("tokens", "all", 1, 0),

@@ -2,19 +2,7 @@
 
 import pandas as pd
 
-from ict_core.tables.registry import TableDeclaration
 from ict_core.tables.table import NONE, Table, TableSettings, by_row, p_value, value_text
-
-TABLE = TableDeclaration(
-    place=0,
-    title="Validity: can this study tell?",
-    inputs=("validity",),
-    keys=("gate", "model", "of"),
-    made="the gates that the study declares, on base, baseline, its replica, random tokens and the oracle alone",
-    module="evidence/gates.py",
-    doc="docs/statistics.md#can-the-study-tell",
-    runs=("arms",),
-)
 
 
 def validity_table(validity: pd.DataFrame, settings: TableSettings) -> Table:

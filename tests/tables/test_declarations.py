@@ -1,4 +1,4 @@
-"""Figures and tables are declared in their own modules, and compute no statistic."""
+"""Each declared figure and table has its function and known frames, and computes no statistic."""
 
 import ast
 import re
@@ -9,21 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ict_core.evidence.declarations import read_declarations
 from ict_core.evidence.stored import MEASURED
-from ict_core.figures.registry import FIGURES, FigureDeclaration, reads
+from ict_core.figures.registry import FIGURES, reads
 from ict_core.statistics.schemas import STATISTICS as MADE
 from ict_core.tables.registry import INPUTS, TABLES
 
 CORE = Path(__file__).parents[2] / "ict_core"
 SHOWN = sorted([*(CORE / "figures").glob("*.py"), *(CORE / "tables").glob("*.py")])
-MODULE = '''"""A figure."""
-
-import a_package_that_is_not_installed
-
-FIGURE = FigureDeclaration(place={place}, title="Of " "nothing", caption="A caption.", inputs=("log",))
-'''
-
 ALL = None
 ALLOWED = {  # what is shown may know of what computes: words, constants, and closed forms of which no data are a part
     "ict_core.statistics.schemas": ALL,
@@ -31,7 +23,6 @@ ALLOWED = {  # what is shown may know of what computes: words, constants, and cl
     "ict_core.statistics.metrics": {"ungraded"},
     "ict_core.statistics.deciding": {"BETTER", "IDENTICAL", "WORSE", "detectable"},  # of a design, no test of data
     "ict_core.evidence.bench": {"BENCH_METRIC", "MEAN_ONE", "SAME_SIGN", "bench_controls", "controls_of", "rule_arms"},
-    "ict_core.evidence.declarations": ALL,
     "ict_core.evidence.gates": {"FAILED", "KEPT", "without_verdicts"},  # of a frame, in words
     "ict_core.evidence.validity": {"DETECTABLE", "RATE"},
     "ict_core.evidence.stored": ALL,
@@ -58,14 +49,11 @@ def test_no_table_and_no_figure_computes_an_interval_or_a_test(file):
             assert node.attr not in SPREADS
 
 
-@pytest.mark.slow
-def test_what_is_read_is_what_the_modules_hold_and_each_has_its_function():
-    for name, figure in FIGURES.items():
-        module = import_module(f"ict_core.figures.{name}")
-        assert figure == module.FIGURE and callable(module.draw)
-    for name, table in TABLES.items():
-        module = import_module(f"ict_core.tables.{name}")
-        assert table == module.TABLE and callable(getattr(module, f"{name}_table"))
+def test_each_declaration_has_its_function():
+    for name in FIGURES:
+        assert callable(import_module(f"ict_core.figures.{name}").draw)
+    for name in TABLES:
+        assert callable(getattr(import_module(f"ict_core.tables.{name}"), f"{name}_table"))
 
 
 def test_every_input_is_a_frame_and_every_frame_of_the_statistics_is_an_output():
@@ -78,22 +66,3 @@ def test_titles_and_inputs_are_read_without_what_takes_time_to_import():
     heavy = "{'matplotlib', 'numpy', 'pandas', 'pyarrow', 'scipy'} & set(sys.modules)"
     command = f"import sys, ict_core.jobs, ict_core.figures.registry, ict_core.tables.registry; assert not {heavy}"
     subprocess.run([sys.executable, "-c", command], check=True)
-
-
-def test_a_new_module_is_found_in_its_place_without_being_imported(tmp_path):
-    for name, place in {"last": 7, "first": 2}.items():
-        (tmp_path / f"{name}.py").write_text(MODULE.format(place=place))
-    (tmp_path / "helper.py").write_text("FIGURES = 3\n")
-    found = read_declarations(tmp_path, "FIGURE", FigureDeclaration)
-    assert list(found) == ["first", "last"]
-    assert found["last"] == FigureDeclaration(place=7, title="Of nothing", caption="A caption.", inputs=("log",))
-    (tmp_path / "second.py").write_text(MODULE.format(place=7))
-    with pytest.raises(ValueError, match="one place"):
-        read_declarations(tmp_path, "FIGURE", FigureDeclaration)
-
-
-@pytest.mark.parametrize("given", ["place=PLACE", "1"])
-def test_what_cannot_be_read_without_importing_is_refused(tmp_path, given):
-    (tmp_path / "broken.py").write_text(f'"""A figure."""\n\nFIGURE = FigureDeclaration({given})\n')
-    with pytest.raises(ValueError, match=r"broken\.py: FIGURE must be"):
-        read_declarations(tmp_path, "FIGURE", FigureDeclaration)
