@@ -275,8 +275,13 @@ def _check_study(
 
 
 def _check_gates(validity: Validity, trained: Mapping[str, Method]) -> Iterator[Fault]:
-    """Check that the replica and the oracle's control, where they are trained, are what their gates take them for."""
+    """Check that the arms, where they are trained, are what their gates take them for."""
     arms = validity.arms()
+    baseline, random = trained.get(validity.baseline), trained.get(validity.random)
+    if baseline and not baseline.keeps_every_token:
+        yield refused("evidence.validity.baseline", validity.baseline, "a method that trains every token")
+    if random and not random.at_random:
+        yield refused("evidence.validity.random", validity.random, "a method that keeps tokens at random")
     kinds: dict[str, tuple[str, Factor]] = {"replica": ("baseline", "replica"), "oracle_control": ("oracle", "control")}
     for key, (varied, factor) in kinds.items():
         method = trained.get(arms[key])

@@ -248,6 +248,11 @@ class Method(Section):
         """Optimiser steps that train every token before the mask is on; None where the study has to state them."""
         return getattr(self, "warmup_steps", 0)
 
+    @property
+    def at_random(self) -> bool:
+        """Whether chance says which tokens it keeps."""
+        return str(self.control).startswith("permuted")
+
     def parameters(self) -> dict[str, Any]:
         """The keyword arguments of the selection rule: the keys of its section, without those of every variant."""
         return {key: getattr(self, key) for key in type(self).model_fields if key not in Method.model_fields}

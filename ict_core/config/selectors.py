@@ -107,6 +107,10 @@ class TopScore(Percent):
         if self.threshold and self.scope == "padded":
             yield refused("threshold", self.threshold, "nothing, as the scope is padded")
 
+    @property
+    def at_random(self) -> bool:
+        return self.score == "random" or super().at_random
+
     def parameters(self) -> dict[str, Any]:
         score = score_name(self.score, self.reference)
         stated = {"score": score, "scope": self.scope, "fraction": self.fraction, "keep": self.keep}
@@ -183,6 +187,10 @@ class HorvitzThompson(Method):
 
     selector: Literal["horvitz-thompson"]
     probability: float = Field(gt=0, le=1)
+
+    @property
+    def at_random(self) -> bool:
+        return True
 
 
 class Quadrant(Method):

@@ -71,6 +71,8 @@ CASES = {
     "a control of a rule that keeps every token": (ICT20, None, "of: grpo\ncontrol: permuted-batch\n", "control", "'permuted-batch'", "'grpo' keeps every token"),
     "no room for a prompt": ("models/mini-s.yaml", "max_positions: 256", "max_positions: 112", "architecture.max_positions", "112", "112 new tokens"),
     "a replica of another kind": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: stapo"), "evidence.validity.replica", "'stapo'", "of: grpo"),
+    "a baseline that selects": (MINI, "  power: 0.8", VALIDITY.replace("baseline: grpo,", "baseline: entropy-20,"), "evidence.validity.baseline", "'entropy-20'", "every token"),
+    "random tokens that are none": (MINI, "  power: 0.8", VALIDITY.replace("random: random-10", "random: ict-10"), "evidence.validity.random", "'ict-10'", "at random"),
     "a control of another kind": (MINI, "  power: 0.8", VALIDITY.replace("oracle-decisions-permuted", "entropy-20"), "evidence.validity.oracle_control", "'entropy-20'", "control"),
     "a benchmark that a table would mix up": (MINI, "[mini-word,", "[average,", "benchmarks[0]", "'average'"),
     "nothing shown": (MINI, "baselines:", "shown: []\nbaselines:", "shown", "[]"),
