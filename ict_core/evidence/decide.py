@@ -16,15 +16,19 @@ from ict_core.statistics.deciding import (
     NONE_SEEN,
     PREDICTED,
     WORSE,
-    finding,
     holm_of_distinct,
     p_of_strata,
     two_one_sided,
 )
-from ict_core.statistics.intervals import LEVEL, Estimate, stratified_t
+from ict_core.statistics.intervals import LEVEL, Estimate, stratified_t, with_shared
 from ict_core.statistics.schemas import ALPHA
 
-Samples = Sequence[NDArray[np.float64]]  # for each model, one value per run
+
+class Stratum(NamedTuple):
+    """The runs of one model."""
+
+    runs: NDArray[np.float64]  # one value per run
+    shared: float = 0.0  # variance of an error that all of them share
 
 
 @dataclass(frozen=True)
@@ -62,43 +66,71 @@ def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
     return float(stats.t.sf(beyond / se, value.df)), BETTER if mean > high else WORSE
 
 
-def outcome(test: DifferenceTest | Measure, values: Mapping[str, NDArray[np.float64]], margin: float) -> Outcome:
+def outcome(
+    test: DifferenceTest | Measure,
+    values: Mapping[str, NDArray[np.float64]],
+    margin: float,
+    shared: Mapping[str, float] | None = None,
+) -> Outcome:
     """Apply a claim's decision rule to its values: the deciding test of a mean of 0, or t-tests of a range.
 
     `values` has one value per run, shape (seeds,), of at least one model. A difference within `margin` counts as none.
+    `shared` has the variance of an error that all runs of a model share, which no sign flip shows: t-tests decide then.
     """
-    strata = list(values.values())
-    if isinstance(test, DifferenceTest) and test.every_model:
+    strata = [Stratum(runs, (shared or {}).get(model, 0.0)) for model, runs in values.items()]
+    if isinstance(test, Measure):
+        value = stratified_t([stratum.runs for stratum in strata])
+        if test.within is not None:
+            effect = min(abs(float(value.mean) - limit) for limit in test.within)
+            return _outcome(value, strata, *within(value, *test.within), EQUIVALENT, effect)
+        result = _against_zero(value, strata, PREDICTED[str(test.direction)], margin)
+        return replace(result, effect=abs(result.estimate))
+    if test.every_model:
         return _weakest(test, strata, margin)
-    value = stratified_t(strata) if isinstance(test, Measure) else stratified_t(strata).of_difference()
-    if isinstance(test, Measure) and test.within is not None:
-        effect = min(abs(float(value.mean) - limit) for limit in test.within)
-        return _outcome(value, strata, *within(value, *test.within), EQUIVALENT, effect)
+    value = _difference(strata)
+    p, finding = _equivalence(strata, margin)
     if test.direction == "equal":
-        return _outcome(value, strata, *within(value, -margin, margin), EQUIVALENT, margin)
-    result = _against_zero(value, strata, PREDICTED[str(test.direction)], margin)
-    if isinstance(test, DifferenceTest):
-        return replace(result, p_equivalence=_equivalence(value, margin))
-    return replace(result, effect=abs(result.estimate))
+        return _outcome(value, strata, p, finding, EQUIVALENT, margin)
+    result = _against_zero(value, strata, PREDICTED[test.direction], margin)
+    result = replace(result, p_equivalence=p if finding == EQUIVALENT else math.nan)
+    if test.combine == "strongest":  # each model's strongest baseline was found on these runs
+        choices = len(test.against) ** len(strata)
+        p = result.p if result.finding == result.predicted else np.minimum(1.0, choices * result.p)
+        result = replace(result, p=float(p), p_equivalence=float(np.minimum(1.0, choices * result.p_equivalence)))
+    return result
 
 
-def _outcome(value: Estimate, strata: Samples, p: float, finding: str, predicted: str, effect: float) -> Outcome:
-    seeds = min(map(len, strata))
+def _difference(strata: Sequence[Stratum]) -> Estimate:
+    """The mean difference over models of equal weight."""
+    shared = sum(stratum.shared for stratum in strata) / len(strata) ** 2
+    return with_shared(stratified_t([stratum.runs for stratum in strata]), shared).of_difference()
+
+
+def _outcome(
+    value: Estimate, strata: Sequence[Stratum], p: float, finding: str, predicted: str, effect: float
+) -> Outcome:
+    seeds = min(len(stratum.runs) for stratum in strata)
     mean, low, high, sd = (float(x) for x in (value.mean, value.low, value.high, value.se * math.sqrt(seeds)))
     return Outcome(mean, low, high, p, finding, predicted, math.nan, sd, effect, seeds, len(strata))
 
 
-def _against_zero(value: Estimate, strata: Samples, predicted: str, effect: float) -> Outcome:
-    finding = BETTER if value.mean > 0 else WORSE
-    return _outcome(value, strata, p_of_strata(strata, float(value.p)), finding, predicted, effect)
+def _against_zero(value: Estimate, strata: Sequence[Stratum], predicted: str, effect: float) -> Outcome:
+    p, finding = float(value.p), BETTER if value.mean > 0 else WORSE
+    if not any(stratum.shared for stratum in strata):
+        p = p_of_strata([stratum.runs for stratum in strata], p)
+    return _outcome(value, strata, p, finding, predicted, effect)
 
 
-def _equivalence(value: Estimate, margin: float) -> float:
-    p, finding = within(value, -margin, margin)
-    return p if finding == EQUIVALENT else math.nan
+def _equivalence(strata: Sequence[Stratum], margin: float) -> tuple[float, str]:
+    """:func:`within` of the mean over models, for the margin on both sides of 0; each model has to lie within it."""
+    p, finding = within(_difference(strata), -margin, margin)
+    if finding == EQUIVALENT:
+        each = [_difference([stratum]) for stratum in strata]
+        p = float(np.max([two_one_sided(value.mean, value.se, value.df, -margin, margin) for value in each]))
+    return p, finding
 
 
-def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
+def _weakest(test: DifferenceTest, strata: Sequence[Stratum], margin: float) -> Outcome:
     """The outcome of a claim about every model, which its weakest model decides.
 
     It is supported if each model shows it (the largest p, which needs no correction), and contradicted if one model
@@ -106,35 +138,41 @@ def _weakest(test: DifferenceTest, strata: Samples, margin: float) -> Outcome:
     spread is of its standard error, and the seeds are the fewest.
     """
     sign, count = (1 if test.direction == "higher" else -1), len(strata)
-    values = [stratified_t([runs]).of_difference() for runs in strata]
-    results = [_against_zero(v, [s], PREDICTED[test.direction], margin) for v, s in zip(values, strata, strict=True)]
+    results = [_against_zero(_difference([s]), [s], PREDICTED[test.direction], margin) for s in strata]
     index = min(range(count), key=lambda i: sign * results[i].estimate)
     weakest = results[index]
     p = np.array([result.p for result in results])
     decisive = p.max() if weakest.finding == weakest.predicted else np.minimum(1.0, count * p[index])  # NaN stays NaN
-    equivalence = np.minimum(1.0, count * _equivalence(values[index], margin))
+    alike, finding = _equivalence([strata[index]], margin)
+    equivalence = np.minimum(1.0, count * alike) if finding == EQUIVALENT else math.nan
     seeds = min(result.seeds for result in results)
     se = np.max([result.sd / math.sqrt(result.seeds) for result in results])  # NaN stays NaN
     sd = float(se) * math.sqrt(seeds)
     return replace(weakest, p=float(decisive), p_equivalence=float(equivalence), sd=sd, seeds=seeds)
 
 
-def largest(gains: Mapping[tuple[str, str, str], NDArray[np.float64]], margin: float) -> tuple[Outcome, str]:
-    """The largest mean gain, with an interval and a p corrected for the search (Bonferroni), and where it was found.
+Searched = Mapping[tuple[str, str, str], NDArray[np.float64]]  # by model, baseline and benchmark
 
-    The place is a text "model, benchmark, over baseline".
+
+def clearest(gains: Searched, margin: float) -> tuple[Outcome, tuple[str, str, str]]:
+    """The gain with the most evidence, and its key.
+
+    The smallest p of a gain counts, times the number of those searched (Bonferroni), and its interval is as wide. If
+    all are losses, the largest p of a loss counts, as each of them has to be one; this needs no correction.
     """
-    count = len(gains)
-    model, baseline, benchmark = key = max(gains, key=lambda k: float(gains[k].mean()))
-    value = stratified_t([gains[key]], level=1 - (1 - LEVEL) / count).of_difference()
-    result = _against_zero(value, [gains[key]], BETTER, margin)
-    p = float(np.minimum(1.0, count * result.p))
-    return replace(result, p=p, searched=count), f"{model}, {benchmark}, over {baseline}"
+    count, results = len(gains), {}
+    for key, runs in gains.items():
+        value = stratified_t([runs], level=1 - (1 - LEVEL) / count).of_difference()
+        results[key] = _against_zero(value, [Stratum(runs)], BETTER, margin)
 
+    def evidence(result: Outcome) -> float:
+        p = 1.0 if math.isnan(result.p) else result.p
+        return 1 - p if result.finding == BETTER else p - 1
 
-def found(result: Outcome, p_adjusted: float, p_equivalence_adjusted: float) -> str:
-    """The finding, given the p values corrected within the claim's family."""
-    return str(finding(result.finding, result.p, p_adjusted, p_equivalence_adjusted))
+    key = max(gains, key=lambda searched: evidence(results[searched]))
+    result = results[key]
+    p = float(np.minimum(1.0, count * result.p)) if result.finding == BETTER else result.p
+    return replace(result, p=p, searched=count), key
 
 
 class Correction(NamedTuple):

@@ -14,7 +14,7 @@ import pandas as pd
 from ict_core.config.study_file import Validity
 from ict_core.evidence.values import differences_of
 from ict_core.statistics.deciding import p_of_strata, two_one_sided
-from ict_core.statistics.intervals import Estimate, Floats, over_runs, ratio_of_means, without_spread
+from ict_core.statistics.intervals import Estimate, Floats, over_runs, ratio_of_means, with_shared, without_spread
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, ROUNDING, Metric
 
 PASSED, FAILED, NOT_MEASURED = "passed", "failed", "not measured"
@@ -51,17 +51,20 @@ class _Plan(NamedTuple):
     fault: str  # what it means if the gate fails
     arms: tuple[str, ...]
     values: Mapping[str, pd.Series | pd.DataFrame]  # by model that ran the arms: one row per run
-    decide: Callable[[Floats], _Decision]
+    decide: Callable[[Floats, float], _Decision]  # from these values and the variance of an error that all share
 
 
-def gates(validity: Validity, runs: pd.DataFrame, margin: float) -> list[Finding]:
+def gates(
+    validity: Validity, runs: pd.DataFrame, margin: float, base: Mapping[tuple[str, str, str], float] | None = None
+) -> list[Finding]:
     """Every gate in every model that the study trained; one row if no model ran its arms.
 
-    `runs` is a frame of `statistics.schemas.RUNS`; `margin` is the study's, a share.
+    `runs` is a frame of `statistics.schemas.RUNS`; `margin` is the study's, a share; `base` are the `base_variances`.
     """
     plans = [*_of_learning(validity, runs), *_of_comparing(validity, runs, margin)]
     ran = {str(model): set(rows["variant"]) for model, rows in runs.groupby("model", sort=False)}
-    return [gate for plan in plans for gate in _decided(plan, ran)]
+    shared = {model: (base or {}).get((model, AVERAGE, _GAINS), 0.0) for model in ran}
+    return [gate for plan in plans for gate in _decided(plan, ran, shared)]
 
 
 def failed(found: Sequence[Finding]) -> dict[str, str]:
@@ -80,10 +83,10 @@ def without_verdicts(validity: pd.DataFrame) -> str:
     return f"Verdicts on rules do not count on {models}: not testable here." if models else ""
 
 
-def _decided(plan: _Plan, ran: Mapping[str, set[str]]) -> Iterator[Finding]:
+def _decided(plan: _Plan, ran: Mapping[str, set[str]], shared: Mapping[str, float]) -> Iterator[Finding]:
     label, arms = plan.of, ", ".join(plan.arms)
     for model, values in plan.values.items():
-        value, p, enough = plan.decide(values.to_numpy(np.float64))
+        value, p, enough = plan.decide(values.to_numpy(np.float64), shared[model])
         mean, low, high = float(value.mean), float(value.low), float(value.high)
         because = "" if enough else _reason(plan, values.to_numpy(np.float64), low)
         outcome = PASSED if enough else FAILED
@@ -124,7 +127,9 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         f"{v.baseline} is not shown to learn enough",
         (v.baseline, BASE),
         gain,
-        lambda x: _at_least(over_runs(x).of_difference(), v.gain_points / 100, v.gain_lower_points / 100),
+        lambda x, shared: _at_least(
+            with_shared(over_runs(x), shared).of_difference(), v.gain_points / 100, v.gain_lower_points / 100
+        ),
     )
     highest = v.ceiling_percent - v.below_ceiling_points
     levels = runs[(runs["benchmark"] == AVERAGE) & (runs["metric"] == _GAINS) & (runs["variant"] == v.baseline)]
@@ -135,7 +140,7 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         f"{v.baseline} ends too near the ceiling",
         (v.baseline,),
         {str(model): values for model, values in levels.groupby("model", sort=False)["value"]},
-        lambda x: (over_runs(x).of_share(), math.nan, bool(x.mean() <= highest / 100 + ROUNDING)),
+        lambda x, _: (over_runs(x).of_share(), math.nan, bool(x.mean() <= highest / 100 + ROUNDING)),
     )
     both = {m: pd.concat([random[m], gain[m]], axis=1, join="inner") for m in random if m in gain}
     yield _Plan(
@@ -145,19 +150,19 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         f"{v.random} is not shown to keep enough of what {v.baseline} gains: fewer tokens alone cost too much here",
         (v.random, v.baseline, BASE),
         {model: values for model, values in both.items() if len(values)},
-        lambda x: _at_least(ratio_of_means(*x.T), v.kept_share, v.kept_share_lower),
+        lambda x, shared: _at_least(ratio_of_means(x[:, 0], x[:, 1], shared), v.kept_share, v.kept_share_lower),
     )
 
 
 def _of_comparing(v: Validity, runs: pd.DataFrame, margin: float) -> Iterator[_Plan]:
     """The gates on comparing: two trainings of one method are equivalent, and a rule that must win does."""
 
-    def alike(x: Floats) -> _Decision:
+    def alike(x: Floats, _: float) -> _Decision:
         value = over_runs(x).of_difference()
         p = float(two_one_sided(value.mean, value.se, value.df, -margin, margin))
         return value, p, p < ALPHA
 
-    def resolved(x: Floats) -> _Decision:
+    def resolved(x: Floats, _: float) -> _Decision:
         value = over_runs(x).of_difference()
         p = p_of_strata([x], float(value.p))
         return value, p, bool(p < ALPHA and value.mean > 0)

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence.claims import Claim, DifferenceTest, Largest, Measure, Test
-from ict_core.evidence.decide import Correction, Outcome, corrected, found, largest, outcome
+from ict_core.evidence.decide import Correction, Outcome, clearest, corrected, outcome
 from ict_core.evidence.measures import QUANTITIES
-from ict_core.evidence.values import room, searched, values_of
+from ict_core.evidence.values import benchmarks_of, room, searched, values_of
 from ict_core.statistics.deciding import (
     CONTRADICTED,
     EQUIVALENT,
@@ -21,6 +21,7 @@ from ict_core.statistics.deciding import (
     NOT_TESTED,
     claim_verdict,
     detectable,
+    finding,
     seeds_needed,
 )
 from ict_core.statistics.schemas import BASE, ROUNDING
@@ -42,6 +43,7 @@ class LedgerFrames:
     mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
     failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> those gates, in words
     outside: tuple[str, ...] = ()  # the paper's benchmarks that `mirrors` lacks, as their stand-ins have no headroom
+    base: Mapping[tuple[str, str, str], float] = field(default_factory=dict)  # `statistics.levels.base_variances`
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,8 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         by_model: dict[str, float] = {}
         for (model, _, _), values in gains.items():
             by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
-        result, place = largest(gains, margin)
-        remark = f"the largest of {len(gains)}: {place}"
+        result, (place, baseline, benchmark) = clearest(gains, margin)
+        remark = f"the clearest of {len(gains)}: {place}, {benchmark}, over {baseline}"
         if result.seeds == 1:
             remark = _joined(remark, _ONE_SEED)
     else:
@@ -115,13 +117,26 @@ def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None
         if any(np.isnan(array).any() for array in arrays.values()):
             result = Outcome(seeds=min(map(len, arrays.values())), strata=len(arrays))
             return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
-        result = outcome(test, arrays, margin)
+        result = outcome(test, arrays, margin, _shared(test, frames, arrays))
         if result.seeds == 1:
             remark = _ONE_SEED
         elif all(np.ptp(array) <= ROUNDING for array in arrays.values()):
             remark = "all paired values are equal"
-    result, limits = _limited(claim, frames, result, margin)
+        elif isinstance(test, DifferenceTest) and min(by_model.values()) < 0 < max(by_model.values()):
+            signs = ", ".join(f"{model} {100 * mean:+.1f}" for model, mean in by_model.items())
+            remark = f"the models differ in sign: {signs}"
+    rows = frames.runs[frames.runs["model"].isin(by_model)]
+    result, limits = _limited(claim, replace(frames, runs=rows), result, margin)
     return result, by_model, _joined(remark, limits)
+
+
+def _shared(test: DifferenceTest | Measure, frames: LedgerFrames, models: Collection[str]) -> dict[str, float]:
+    """Each model's variance of the error that its gains over a single base model share; empty for other tests."""
+    if isinstance(test, Measure) or test.against != (BASE,):
+        return {}
+    names = benchmarks_of(test, frames.mirrors)
+    keys = {model: [(model, name, test.metric) for name in names] for model in models}
+    return {m: sum(frames.base.get(key, 0.0) for key in of_model) / len(names) ** 2 for m, of_model in keys.items()}
 
 
 def _limited(claim: Claim, frames: LedgerFrames, result: Outcome, margin: float) -> tuple[Outcome, str]:
@@ -157,27 +172,27 @@ def _joined(*remarks: str) -> str:
 def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float, power: float) -> Entry:
     result, by_model, remark = tested
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
-    finding = found(result, correction.p, correction.p_equivalence)
-    verdict = claim_verdict(result.predicted, finding)
-    if verdict == CONTRADICTED and finding == EQUIVALENT:
+    seen = str(finding(result.finding, result.p, correction.p, correction.p_equivalence))
+    verdict = claim_verdict(result.predicted, seen)
+    if verdict == CONTRADICTED and seen == EQUIVALENT:
         remark = _joined(remark, f"within {100 * margin:g} points of 0")
     alpha, strata = correction.alpha / result.searched, result.strata
     seeds = [float(seeds_needed(size, result.sd, power, alpha, strata)) for size in (effect, result.estimate)]
     smallest = float(detectable(result.sd, result.seeds, power, alpha, strata))
     against_zero = result.predicted != EQUIVALENT
     if against_zero:
-        remark = _joined(remark, _seen(finding, smallest, verdict, claim))
+        remark = _joined(remark, _seen(seen, smallest, verdict, claim))
     same = f"the same runs as {correction.same}, counted once" if correction.same else ""
-    seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
+    of_seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
     p, p_equivalence = correction.p, correction.p_equivalence
-    return Entry(claim, result, by_model, verdict, _joined(remark, same), p, p_equivalence, seeds[0], seen, smallest)
+    return Entry(claim, result, by_model, verdict, _joined(remark, same), p, p_equivalence, seeds[0], of_seen, smallest)
 
 
-def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
+def _seen(found: str, smallest: float, verdict: str, claim: Claim) -> str:
     """A remark on a difference from 0 that was not found; else empty."""
     if verdict != NOT_RESOLVED or math.isnan(smallest):
         return ""
-    if finding == NOT_CONFIRMED:
+    if found == NOT_CONFIRMED:
         return "seen, and not confirmed after the correction"
     if math.isinf(smallest):
         return "none seen, and none could have been: the seeds have too few sign flips for the corrected level"
@@ -185,7 +200,7 @@ def _seen(finding: str, smallest: float, verdict: str, claim: Claim) -> str:
     if of_points and smallest > 1:
         return "none seen, and not even 100 points would have been found"
     size = f"{100 * smallest:.1f} points" if of_points else f"{smallest:.2g}"
-    return f"none seen: {size} or more would have been found"
+    return f"none seen: {size} or more would mostly have been found"
 
 
 def _left_out(claim: Claim, frames: LedgerFrames, tested: Collection[str]) -> Iterator[str]:
@@ -196,7 +211,7 @@ def _left_out(claim: Claim, frames: LedgerFrames, tested: Collection[str]) -> It
     about_quantity = isinstance(claim.test, Measure)
     if isinstance(claim.test, DifferenceTest):
         if claim.test.every_model and len(tested) == 1:
-            yield "one model is not every size"
+            yield "only one size was tested"
         yield _few_seeds(claim.test, frames.runs, tested)
     if lacking := [model for model in frames.runs["model"].unique() if not about_quantity and model not in tested]:
         yield f"without {', '.join(lacking)}, where its arms share no two seeds"

@@ -12,8 +12,10 @@ from ict_core.evidence.gates import Finding, failed, gates
 from ict_core.evidence.ledger import Entry, LedgerFrames
 from ict_core.evidence.stored import Stored
 from ict_core.evidence.tuning import remarks
+from ict_core.statistics.arms import count_matrices
 from ict_core.statistics.headroom import HEADROOM_METRIC
 from ict_core.statistics.intervals import over_runs
+from ict_core.statistics.levels import base_variances
 from ict_core.statistics.schemas import AVERAGE, BASE, VALIDITY
 
 DECLARED, HEADROOM, RATE, DETECTABLE = "declared", "headroom", "rate", "detectable"
@@ -27,8 +29,15 @@ def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame) -
     settings = study.settings
     mirrors = {name: paper for name, paper in settings.mirrors.items() if name in study.averaged}
     outside = tuple(paper for name, paper in settings.mirrors.items() if name not in mirrors)
-    found = gates(settings.validity, runs, settings.margin) if settings.validity else []
-    return LedgerFrames(runs, quantities, mirrors, failed(found), outside)
+    base = _base(study, runs)
+    found = gates(settings.validity, runs, settings.margin, base) if settings.validity else []
+    return LedgerFrames(runs, quantities, mirrors, failed(found), outside, base)
+
+
+def _base(study: Stored, runs: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+    scores = study.frame("scores")
+    counts = count_matrices(scores[scores["variant"] == BASE])
+    return base_variances(counts, list(runs["metric"].unique()), study.averaged)
 
 
 def validity_frame(
@@ -44,7 +53,7 @@ def validity_frame(
         return pd.DataFrame(columns=list(VALIDITY))
     rows = [
         _declared(declared or {}),
-        *gates(settings.validity, runs, settings.margin),
+        *gates(settings.validity, runs, settings.margin, _base(study, runs)),
         *_headroom(settings.validity.headroom_points, runs, study.averaged),
         *_rates(study.frame("tuning")),
         *_detectable(settings.power, entries),

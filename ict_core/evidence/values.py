@@ -49,14 +49,17 @@ def room(test: DifferenceTest, runs: pd.DataFrame, mirrors: Mapping[str, str]) -
 
 
 def searched(test: Largest, runs: pd.DataFrame) -> dict[tuple[str, str, str], pd.Series]:
-    """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches."""
+    """(model, baseline, benchmark) -> the paired differences of the runs, for all that :class:`Largest` searches.
+
+    A difference of one run, which has no spread, is left out unless there are no others.
+    """
     gains = {}
     for benchmark in runs.loc[runs["benchmark"] != AVERAGE, "benchmark"].unique():
         levels = _levels(runs, [benchmark], test.metric)
         for baseline in test.against:
             for model, gain in _paired(levels, test.ours, baseline).items():
                 gains[model, baseline, str(benchmark)] = gain
-    return gains
+    return {key: gain for key, gain in gains.items() if len(gain) > 1} or gains
 
 
 def _levels(runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> pd.Series:

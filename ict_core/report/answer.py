@@ -27,7 +27,7 @@ from ict_core.statistics.deciding import (
     WORSE,
 )
 from ict_core.statistics.pairing import both_ways
-from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN, PASS_METRICS
+from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN, PASS_METRICS, SIGN_FLIP_FROM
 from ict_core.tables.table import NONE, percent, percent_interval, value_text
 
 
@@ -46,7 +46,7 @@ def answer(
 ) -> str:
     """The answer as Markdown, from the ledger (`as_json`) and frames `LEVELS`, `CONTRASTS`, `TUNING`, `VALIDITY`.
 
-    It says whether the study can tell, if it declares gates. Next is its own question, else the count of a bench's
+    It says whether the study can tell. Next is its own question, else the count of a bench's
     verdicts, else the first claim that it tests. A table has a row per model and variant (none for a bench's controls):
     the level on the average over the benchmarks `averaged`, and in the metric of the study's question the difference
     from the first baseline and its verdict. Remarks on rates come last.
@@ -95,9 +95,9 @@ def answer(
 
 
 def can_tell(validity: pd.DataFrame) -> list[str]:
-    """A sentence on whether the study can tell, and a table of its gates; an empty list if it declares none."""
+    """A sentence on whether the study can tell, and a table of its gates."""
     if validity.empty:
-        return []
+        return ["This study declares no gates: it does not show that it could tell rules apart.\n"]
     gates = validity[validity["outcome"].isin([PASSED, FAILED, NOT_MEASURED])].to_dict("records")
     values = [value_text(*(row[key] for key in ("gate", "value", "low", "high"))) for row in gates]
     faults = [
@@ -156,10 +156,11 @@ def _bench(claims: Sequence[Mapping[str, Any]], reference: str, power: float) ->
         sizes = (claim["detectable"] for claim in tested if claim["detectable"] is not None)
         smallest = sorted(math.inf if size == UNBOUNDED else size for size in sizes)
         if smallest:
+            flips = "; sign flips, which decide, need more" if tested[0]["seeds"] >= SIGN_FLIP_FROM else ""
             text.append(
                 "The smallest gain that the first step of Holm's correction would find with a power of "
                 f"{100 * power:g} % is {percent(median(smallest))} points in the median ({percent(smallest[0])} to "
-                f"{percent(smallest[-1])})."
+                f"{percent(smallest[-1])}, by t-tests{flips})."
             )
     return [f"{' '.join(text)} The rest is undecided, or equivalent within the margin.\n"]
 
@@ -193,7 +194,7 @@ def in_words(contrast: Mapping[Any, Any], margin: float) -> str:
         return "no difference seen; not even 100 points would have been found"
     if verdict == NONE_SEEN:
         size = percent(contrast["detectable"])
-        return f"no difference seen; before the correction, {size} points or more would have been found"
+        return f"no difference seen; before the correction, {size} points or more would mostly have been found"
     if verdict == NOT_CONFIRMED:
         return f"{size} points {'more' if contrast['difference'] > 0 else 'less'}, not confirmed after the correction"
     return "no difference in any run" if verdict == IDENTICAL else str(verdict)

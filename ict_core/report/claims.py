@@ -43,11 +43,11 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
             "that the ledger declares for every study (`configs/claims.yaml`), and those that a study with controls "
             "asks of every rule (docs/rules.md), or that it declares as its own. Estimates are percent points unless a "
             "unit is named, with 95 % intervals (Student's t over training runs, stratified by model): they speak for "
-            f"new runs of these models on these problems. Of the {tested} claims that this study tests, Holm's "
-            "correction runs over those of a family, which answer one question; in the family `headline` a claim "
-            "counts only once the one before it is decided. A verdict of `supported` or `contradicted` needs a "
-            f"corrected p below {ALPHA}, or, to contradict, a difference that two one-sided tests, corrected likewise, "
-            f"place within ±{100 * margin:g} points.\n",
+            f"new runs of these models at these learning rates on these problems. Of the {tested} claims that this "
+            "study tests, Holm's correction runs over those of a family, which answer one question; in the family "
+            "`headline` a claim counts only once the one before it is decided. A verdict of `supported` or "
+            f"`contradicted` needs a corrected p below {ALPHA}, or, to contradict, a difference that two one-sided "
+            f"tests, corrected likewise, place within ±{100 * margin:g} points.\n",
             "`seeds needed`: training seeds of each model and method at which the test finds an effect of the paper's "
             f"size (where it gives none: {100 * margin:g} points, or for a quantity the distance measured here) in "
             f"{100 * power:g} % of studies, at the corrected level and with the spread between runs seen here; in "

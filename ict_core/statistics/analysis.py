@@ -8,8 +8,8 @@ import pandas as pd
 from ict_core.errors import UserError
 from ict_core.statistics.arms import arms_of, check_samples, count_matrices, frame_of_arms
 from ict_core.statistics.contrasts import Comparisons, contrast_frame
-from ict_core.statistics.levels import level_frame
-from ict_core.statistics.metrics import metrics_of, sampling_variance
+from ict_core.statistics.levels import base_variances, level_frame
+from ict_core.statistics.metrics import metrics_of
 from ict_core.statistics.pairing import shown_variants
 from ict_core.statistics.schemas import BASE
 
@@ -45,8 +45,7 @@ def analyse(
     metrics = list(dict.fromkeys([*metrics_of(scores), *(metric for _, _, metric in declared)]))
     check_samples(scores, metrics)
     arms = {metric: arms_of(counts, metric, averaged) for metric in metrics}
-    of_base = {key: matrix for key, matrix in counts.items() if key[1] == BASE}
-    noise = {metric: arms_of(of_base, metric, averaged, sampling_variance) for metric in metrics}
+    noise = base_variances(counts, metrics, averaged)
     one_sample = frozenset(key for key, matrix in counts.items() if (matrix.n == 1).all())
     return {
         "runs": frame_of_arms(arms),

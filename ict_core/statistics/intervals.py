@@ -69,6 +69,11 @@ def student(mean: ArrayLike, variance: ArrayLike, df: ArrayLike, level: float = 
     return Estimate(np.array(centre), se, degrees, centre - half, centre + half)
 
 
+def with_shared(value: Estimate, variance: float) -> Estimate:
+    """An estimate whose values all share an error of this variance, in their unit squared, which their spread lacks."""
+    return student(value.mean, value.se**2 + variance, value.df) if variance else value
+
+
 def without_spread(values: Floats) -> NDArray[np.bool_]:
     """Whether all values along the last axis, shape (..., n), are equal up to rounding; shape (...)."""
     size = np.maximum(1.0, np.abs(values).max(axis=-1))
@@ -109,13 +114,14 @@ def over_seeds(values: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return mean.rename("mean").to_frame().assign(low=interval.low, high=interval.high, seeds=seeds).reset_index()
 
 
-def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
+def ratio_of_means(ours: ArrayLike, theirs: ArrayLike, shared: float = 0.0) -> Estimate:
     """The mean of ours over the mean of theirs, one pair per training run, shape (runs,), with Fieller's (1954) limits.
 
     They enclose the ratios r for which the paired t-test of ours - r theirs, whose mean is 0 at the true ratio, is not
     significant, and are exact for normal pairs, however few (docs/statistics.md). There are none (NaN) with one run, if
     ours - r theirs is the same in all runs, or if the mean of theirs does not differ from 0, as any ratio may then be
-    true. The standard error is from the delta method. A ValueError if the arrays do not fit, or a value is not finite.
+    true. The standard error is from the delta method. `shared` is the variance of an error that all values of both arms
+    share. A ValueError if the arrays do not fit, or a value is not finite.
     """
     x, y = np.asarray(ours, dtype=np.float64), np.asarray(theirs, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or x.size == 0 or not np.isfinite([x, y]).all():
@@ -125,7 +131,7 @@ def ratio_of_means(ours: ArrayLike, theirs: ArrayLike) -> Estimate:
     none = student(ratio, np.nan, np.nan)
     if runs == 1 or np.isnan(ratio) or without_spread(x - ratio * y):
         return none
-    (v_ours, covariance), (_, v_theirs) = np.cov(x, y, ddof=1) / runs
+    (v_ours, covariance), (_, v_theirs) = np.cov(x, y, ddof=1) / runs + shared
     t2 = special.stdtrit(runs - 1, (1 + LEVEL) / 2) ** 2
     a, b, c = means[1] ** 2 - t2 * v_theirs, means[0] * means[1] - t2 * covariance, means[0] ** 2 - t2 * v_ours
     if a <= 0:

@@ -1,13 +1,14 @@
 """The level of every arm, with intervals for new problems and for the problems at hand."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from ict_core.statistics.arms import Arm, Arms, VariantsByModel, difference
-from ict_core.statistics.intervals import Estimate, over_problems, over_runs, student, two_way_level, wilson
+from ict_core.statistics.arms import Arm, Arms, Counts, VariantsByModel, arms_of, difference
+from ict_core.statistics.intervals import Estimate, over_problems, over_runs, two_way_level, wilson, with_shared
+from ict_core.statistics.metrics import sampling_variance
 from ict_core.statistics.schemas import AVERAGE, BASE, GAIN, LEVELS
 
 
@@ -35,22 +36,26 @@ def _over_base(arm: Arm, base: Arm | None) -> Arm | None:
     return difference(arm, Arm(base.name, arm.seeds, paired))
 
 
-def _gain(over_base: Arm, noise: Arm, benchmark: str) -> Estimate:
-    """The mean gain of runs over their base models; `noise` has the sampling variances of these, problem by problem.
+def base_variances(
+    counts: Mapping[tuple[str, str, str], Counts], metrics: Sequence[str], averaged: Collection[str] | None
+) -> dict[tuple[str, str, str], float]:
+    """(model, benchmark or average, metric) -> the sampling variance of a single base model's mean, a share squared.
 
-    Where all runs begin with one base model, which was sampled once, their gains share the error of that sample.
+    Where all runs begin with one base model, which was sampled once, their gains over it share that sample's error.
     """
-    gain = over_runs(over_base.runs(benchmark))
-    blocks = noise.of(benchmark)
-    if len(noise.seeds) == 1:
-        shared = sum(block.mean() / block.size for block in blocks) / len(blocks) ** 2
-        gain = student(gain.mean, gain.se**2 + shared, gain.df)
-    return gain.of_difference()
+    of_base, found = {key: matrix for key, matrix in counts.items() if key[1] == BASE}, {}
+    for metric in metrics:
+        for (model, _), noise in arms_of(of_base, metric, averaged, sampling_variance).items():
+            for benchmark in noise.benchmarks if len(noise.seeds) == 1 else ():
+                blocks = noise.of(benchmark)
+                shared = sum(block.mean() / block.size for block in blocks) / len(blocks) ** 2
+                found[model, benchmark, metric] = float(shared)
+    return found
 
 
 def level_frame(
     arms: Mapping[str, Arms],
-    noise: Mapping[str, Arms],
+    noise: Mapping[tuple[str, str, str], float],
     variants_by_model: VariantsByModel,
     one_sample: frozenset[tuple[str, str, str]],
 ) -> pd.DataFrame:
@@ -58,8 +63,8 @@ def level_frame(
 
     The interval of several runs is :func:`two_way_level`. That of one run is over problems, or Wilson's for a (model,
     variant, benchmark) in `one_sample`, whose problems all have one graded sample. It is "none" if the values have no
-    spread. The gain is the difference of each run from the base model that it began with; `noise` has the sampling
-    variances of the base models' values, which a single base model's gains share.
+    spread. The gain is the difference of each run from the base model that it began with; `noise` are the
+    :func:`base_variances`.
     """
     pairs = [(model, variant) for model, variants in variants_by_model.items() for variant in variants]
     rows = []
@@ -82,7 +87,8 @@ def level_frame(
                 "problems": sum(block.shape[1] for block in arm.of(benchmark)),
             }
             if over_base is not None:
-                gain = _gain(over_base, noise[metric][model, BASE], benchmark)
+                shared = noise.get((model, benchmark, metric), 0.0)
+                gain = with_shared(over_runs(over_base.runs(benchmark)), shared).of_difference()
                 row |= dict(zip(GAIN, map(float, (gain.mean, gain.low, gain.high)), strict=True))
             rows.append(row)
     return pd.DataFrame(rows, columns=list(LEVELS))

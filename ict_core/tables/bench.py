@@ -157,7 +157,7 @@ def _detectable(numbers: pd.DataFrame, settings: TableSettings) -> str:
     return (
         f" A gain over `{settings.baselines[0]}` of {percent(sizes.median())} points, the median over the rules "
         f"({percent(sizes.min())} to {percent(sizes.max())}), is the smallest that the first step of Holm's correction "
-        f"over {len(rows)} tests would find with a power of {number(100 * settings.power, 0)} %."
+        f"over {len(rows)} tests would find with a power of {number(100 * settings.power, 0)} %, if a t-test decided."
     )
 
 

@@ -86,5 +86,5 @@ def _caption(numbers: pd.DataFrame, rows: pd.DataFrame, settings: TableSettings)
         f"seen. Equivalent: within ±{percent(settings.margin)} points by two one-sided tests, adjusted as the others "
         f"are, among those of the family; not confirmed: p is below {ALPHA}, and above it once corrected; none seen: "
         "neither, a difference of "
-        f"`detectable` or more would have been found before the correction.{no_spread}"
+        f"`detectable` or more would mostly have been found before the correction.{no_spread}"
     )

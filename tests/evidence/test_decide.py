@@ -9,9 +9,18 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from ict_core.evidence.claims import Claim, DifferenceTest, Measure
-from ict_core.evidence.decide import Outcome, corrected, found, largest, outcome, within
+from ict_core.evidence.decide import Outcome, clearest, corrected, outcome, within
 from ict_core.seeding import generator
-from ict_core.statistics.deciding import BETTER, CONTRADICTED, EQUIVALENT, NOT_RESOLVED, SUPPORTED, WORSE, claim_verdict
+from ict_core.statistics.deciding import (
+    BETTER,
+    CONTRADICTED,
+    EQUIVALENT,
+    NOT_RESOLVED,
+    SUPPORTED,
+    WORSE,
+    claim_verdict,
+    finding,
+)
 from ict_core.statistics.intervals import over_runs
 
 MARGIN = 0.02
@@ -23,6 +32,12 @@ def difference(direction="higher", **more):
 
 def measure(**rule):
     return Measure(kind="measure", quantity="elbow", of="a", **rule)
+
+
+def verdict(result, p_adjusted=None, p_equivalence_adjusted=None):
+    p = result.p if p_adjusted is None else p_adjusted
+    alike = result.p_equivalence if p_equivalence_adjusted is None else p_equivalence_adjusted
+    return claim_verdict(result.predicted, finding(result.finding, result.p, p, alike))
 
 
 def test_one_models_difference_is_the_paired_t_test():
@@ -61,7 +76,7 @@ def test_models_are_averaged_and_their_variances_added():
 )
 def test_verdicts_of_differences(direction, values, p_adjusted, p_equivalence_adjusted, expected):
     result = outcome(difference(direction), {"m": np.array(values)}, MARGIN)
-    assert claim_verdict(result.predicted, found(result, p_adjusted, p_equivalence_adjusted)) == expected
+    assert verdict(result, p_adjusted, p_equivalence_adjusted) == expected
 
 
 def test_within_is_two_one_sided_tests_inside_and_one_beyond():
@@ -70,12 +85,12 @@ def test_within_is_two_one_sided_tests_inside_and_one_beyond():
     def p(limit, alternative):
         return stats.ttest_1samp(values, limit, alternative=alternative).pvalue
 
-    for low, high, expected, finding in (
+    for low, high, expected, side in (
         (0.3, 0.8, max(p(0.3, "greater"), p(0.8, "less")), EQUIVALENT),
         (0.1, 0.2, p(0.2, "greater"), BETTER),
         (0.9, 1.0, p(0.9, "less"), WORSE),
     ):
-        assert within(over_runs(values), low, high) == (pytest.approx(expected, rel=1e-10), finding)
+        assert within(over_runs(values), low, high) == (pytest.approx(expected, rel=1e-10), side)
 
 
 def test_a_claim_about_every_model_is_decided_by_the_weakest():
@@ -101,13 +116,62 @@ def test_the_least_precise_model_limits_a_claim_about_every_model():
     assert one.seeds == 1 and math.isnan(one.p) and math.isnan(one.sd)
 
 
-def test_the_largest_gain_pays_for_the_search():
-    gains = {("m", "grpo", f"b{i}"): np.array([0.01, 0.02, 0.03]) * i for i in range(1, 8)}
-    found, place = largest(gains, MARGIN)
-    assert place == "m, b7, over grpo" and found.searched == 7
-    assert found.p == pytest.approx(min(1, 7 * stats.ttest_1samp([0.07, 0.14, 0.21], 0).pvalue))
-    half = stats.t.ppf(1 - 0.025 / 7, 2) * 0.07 / math.sqrt(3)
+def test_models_that_differ_both_ways_are_not_equal():
+    """Means of 6 and -6 points, which cancel: only models that each lie within the margin are equivalent."""
+    steps = 0.001 * np.arange(-2, 3)
+    apart, alike = {"a": 0.06 + steps, "b": steps - 0.06}, {"a": 0.004 + steps, "b": 2 * steps - 0.004}
+    assert verdict(outcome(difference("equal"), apart, MARGIN)) == NOT_RESOLVED
+    assert verdict(outcome(difference(), apart, MARGIN)) == NOT_RESOLVED
+    found = outcome(difference("equal"), alike, MARGIN)
+    assert verdict(found) == SUPPORTED and verdict(outcome(difference(), alike, MARGIN)) == CONTRADICTED
+    assert found.p == pytest.approx(stats.ttest_1samp(alike["b"], -MARGIN, alternative="greater").pvalue)
+
+
+def test_the_choice_of_the_strongest_baseline_is_paid_for_where_it_is_no_help():
+    """A gain has to be over both; a loss may be to the one that was best by chance: p times 2, or 4 for two models."""
+    values, plain = np.array([0.03, 0.05, 0.01]), difference()
+    chosen = plain.model_copy(update={"against": ("b", "c"), "combine": "strongest"})
+    for sign, times in ((1, 1), (-1, 2)):
+        of_both = [outcome(test, {"m": sign * values}, MARGIN) for test in (chosen, plain)]
+        assert of_both[0].p == pytest.approx(times * of_both[1].p)
+    two = [outcome(test, {"m": -values, "n": -values[::-1] - 0.01}, MARGIN).p for test in (chosen, plain)]
+    assert two[0] == pytest.approx(min(1, 4 * two[1]))
+    small = [outcome(test, {"m": values / 100}, MARGIN).p_equivalence for test in (chosen, plain)]
+    assert small[0] == pytest.approx(2 * small[1])
+
+
+def test_an_error_that_all_runs_share_widens_the_interval():
+    """Ten gains of 2 points with spread 0.1, over one base model whose sample has a standard error of 1 point."""
+    values = 0.02 + 0.001 * np.array([-1, 1] * 5)
+    own, shared = (outcome(difference(), {"m": values}, MARGIN, noise) for noise in (None, {"m": 1e-4}))
+    assert own.p == pytest.approx(2 / 2**10)  # the sign-flip test
+    se = math.sqrt(values.var(ddof=1) / 10 + 1e-4)
+    assert shared.p == pytest.approx(2 * stats.t.sf(0.02 / se, 9))
+    assert (shared.low, shared.high) == pytest.approx(stats.t.interval(0.95, 9, 0.02, se))
+    of_two = outcome(difference(), {"m": values, "n": values + 0.01}, MARGIN, {"m": 1e-4, "n": 3e-4})
+    assert of_two.sd**2 / 10 == pytest.approx(2 * values.var(ddof=1) / 10 / 4 + 4e-4 / 4)
+
+
+STEPS = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+
+
+def test_the_clearest_gain_pays_for_the_search():
+    """Gains of 6 points with a wide spread and of 5 with a narrow one: the second shows that some gain is real."""
+    gains = {("m", "grpo", "a"): 0.06 + 0.05 * STEPS, ("m", "grpo", "b"): 0.05 + 0.001 * STEPS}
+    found, place = clearest(gains, MARGIN)
+    assert place == ("m", "grpo", "b") and found.searched == 2 and verdict(found) == SUPPORTED
+    assert found.p == pytest.approx(2 * stats.ttest_1samp(gains["m", "grpo", "b"], 0).pvalue)
+    half = stats.t.ppf(1 - 0.025 / 2, 4) * np.std(0.001 * STEPS, ddof=1) / math.sqrt(5)
     assert found.high - found.estimate == pytest.approx(half)
+
+
+def test_all_have_to_be_losses_for_there_to_be_no_gain():
+    """Losses of 0.5 points, clear, and of 1 point, which may be a gain of 3."""
+    clear, wide = -0.005 + 0.001 * STEPS, -0.01 + 0.03 * STEPS
+    found, place = clearest({("m", "grpo", "a"): clear, ("m", "grpo", "b"): wide}, MARGIN)
+    assert place == ("m", "grpo", "b") and verdict(found) == NOT_RESOLVED
+    assert found.p == pytest.approx(stats.ttest_1samp(wide, 0).pvalue)
+    assert verdict(clearest({("m", "grpo", "a"): clear, ("m", "grpo", "b"): 2 * clear}, MARGIN)[0]) == CONTRADICTED
 
 
 def test_one_seed_or_no_spread_has_no_test():
@@ -115,18 +179,22 @@ def test_one_seed_or_no_spread_has_no_test():
         for rule in (difference(), difference("equal"), difference(every_model=True), measure(within=(0.0, 1.0))):
             none = outcome(rule, {"m": np.array(values)}, MARGIN)
             assert math.isnan(none.p) and math.isnan(none.p_equivalence)
-            assert claim_verdict(none.predicted, found(none, none.p, none.p_equivalence)) == NOT_RESOLVED
+            assert verdict(none) == NOT_RESOLVED
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [difference(), difference("equal"), measure(within=(-MARGIN, MARGIN))])
 def test_a_true_null_at_its_edge_is_rejected_in_about_five_percent(rule):
-    """1,500 studies of two models and three seeds; the tolerance is 3.3 standard errors of a share of 0.05."""
+    """1,500 studies of two models and three seeds; the tolerance is 3.3 standard errors of a share of 0.05.
+
+    Models are equal only if each is, so that of two at the edge one would hide the other: the second has no difference.
+    """
     rng = generator(5, "false positives of a claim")
     at_edge = 0.0 if rule.kind == "difference" and rule.direction == "higher" else MARGIN
     false = 0
     for _ in range(1500):
-        found = outcome(rule, {m: rng.normal(at_edge, 0.015, 3) for m in "ab"}, MARGIN)
+        a, b = rng.normal(at_edge, 0.015, (2, 3))
+        found = outcome(rule, {"a": a, "b": (b - at_edge) / 10 if rule == difference("equal") else b}, MARGIN)
         false += found.p < 0.05 and (at_edge == 0 or claim_verdict(found.predicted, found.finding) == SUPPORTED)
     assert 0.01 < false / 1500 < 0.05 + 3.3 * math.sqrt(0.05 * 0.95 / 1500)
 

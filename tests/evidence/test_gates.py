@@ -165,3 +165,26 @@ def test_one_run_passes_no_gate_but_the_ceiling_and_one_base_model_stands_agains
     assert alone["ceiling"].outcome == FAILED and "one run" not in alone["ceiling"].because
     found = outcomes(runs(GOOD | {"base": BASES[:1]}))
     assert numbers(found["gain"]) == t_interval(GOOD["grpo"] - BASES[0])
+
+
+def test_one_base_model_s_sampling_error_widens_the_gain_and_the_share_kept():
+    """Its variance is added to those of both gains and to their covariance, as both are less the same base model."""
+    one = runs({name: values for name, values in GOOD.items() if name != "base"} | {"base": [0.3]})
+    noise = 0.02**2
+    own, shared = (
+        {gate.gate: gate for gate in gates(VALIDITY, one, 0.02, base)}
+        for base in ({}, {("m", "average", "pass@1"): noise})
+    )
+    grpo, random = GOOD["grpo"] - 0.3, GOOD["random-10"] - 0.3
+    t = stats.t.ppf(0.975, 5)
+    assert shared["gain"].high - shared["gain"].value == pytest.approx(t * np.sqrt(grpo.var(ddof=1) / 6 + noise))
+    assert own["gain"].high - own["gain"].value == pytest.approx(t * np.sqrt(grpo.var(ddof=1) / 6))
+    (v_ours, both), (_, v_theirs) = np.cov(random, grpo) / 6 + noise
+
+    def excess(r):  # of the squared t statistic of ours - r theirs
+        return (random.mean() - r * grpo.mean()) ** 2 - t**2 * (v_ours - 2 * r * both + r**2 * v_theirs)
+
+    middle = random.mean() / grpo.mean()
+    limits = optimize.brentq(excess, 0.01, middle), optimize.brentq(excess, middle, 2)
+    assert (shared["kept"].low, shared["kept"].high) == pytest.approx(limits)
+    assert {name for name in own if own[name][4:8] != shared[name][4:8]} == {"gain", "kept"}

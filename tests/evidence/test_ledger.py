@@ -99,7 +99,7 @@ def test_the_search_for_the_largest_runs_over_models_benchmarks_and_baselines(ev
 def test_the_largest_of_one_seed_says_that_there_is_no_test():
     test = Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@4")
     found = ledger([claim(test)], LedgerFrames(gains(0.9, 0.5, benchmark="b"), pd.DataFrame(), {}), 0.02, 0.8)[0]
-    assert found.remark == "the largest of 1: m, b, over grpo; one seed: there is no test"
+    assert found.remark == "the clearest of 1: m, b, over grpo; one seed: there is no test"
 
 
 def judged(test, frame, **more):
@@ -242,6 +242,50 @@ def test_a_claim_about_the_mean_of_models_is_tested_without_one_that_has_one_see
     }
     entry = judged(difference(), runs(values))
     assert list(entry.by_model) == ["a"] and entry.outcome.seeds == 3 and "without b" in entry.remark
+
+
+ONE_BEYOND = {  # two models, of which one has a single run of each arm
+    ("a", "ict-10"): [0.5, 0.7, 0.6, 0.65],
+    ("a", "grpo"): [0.4, 0.5, 0.3, 0.45],
+    ("b", "ict-10"): [0.99],
+    ("b", "grpo"): [0.98],
+}
+
+
+def test_a_model_of_one_seed_does_not_come_back():
+    """Neither as part of a gain in one metric, nor as room above the baseline, nor as the largest gain."""
+    both = pd.concat(
+        [runs(ONE_BEYOND), runs({k: [v / 2 for v in of] for k, of in ONE_BEYOND.items()}, metric="pass@1")]
+    )
+    both = pd.concat([both, runs(ONE_BEYOND, benchmark="b")])
+    largest = Largest(kind="largest", ours="ict-10", against=("grpo",), metric="pass@4")
+    for test in (difference(minus_metric="pass@1"), difference(), largest):
+        found, alone = judged(test, both).outcome, judged(test, both[both["model"] == "a"]).outcome
+        assert found.p == alone.p and found.estimate == alone.estimate
+        assert found.p_equivalence == pytest.approx(alone.p_equivalence, nan_ok=True)
+
+
+def test_models_that_differ_in_sign_are_named():
+    arms = {
+        ("a", "ict-10"): [0.56, 0.57],
+        ("b", "ict-10"): [0.44, 0.46],
+        ("a", "grpo"): [0.5] * 2,
+        ("b", "grpo"): [0.5] * 2,
+    }
+    assert "a +6.5, b -5.0" in judged(difference(), runs(arms)).remark
+
+
+def test_a_gain_over_one_base_model_has_the_error_of_its_sample():
+    frame = runs({("m", "ict-10"): [0.60, 0.61, 0.62], ("m", "base"): [0.5]})
+    over_base = claim(difference(against=("base",)))
+    own, shared = (
+        ledger([over_base], LedgerFrames(frame, pd.DataFrame(), {}, base=base), 0.02, 0.8)[0]
+        for base in ({}, {("m", "average", "pass@4"): 0.0004})
+    )
+    assert own.outcome.high - own.outcome.estimate == pytest.approx(stats.t.ppf(0.975, 2) * 0.01 / math.sqrt(3))
+    se = math.sqrt(0.0001 / 3 + 0.0004)
+    assert shared.outcome.high - shared.outcome.estimate == pytest.approx(stats.t.ppf(0.975, 2) * se)
+    assert shared.outcome.p == pytest.approx(2 * stats.t.sf(0.11 / se, 2))
 
 
 def test_models_without_both_arms_are_named():

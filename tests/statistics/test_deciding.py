@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from ict_core.evidence.claims import DifferenceTest
-from ict_core.evidence.decide import found, outcome
+from ict_core.evidence.decide import outcome
 from ict_core.seeding import generator
 from ict_core.statistics.arms import Arm
 from ict_core.statistics.contrasts import Comparisons, contrast_frame
@@ -103,7 +103,8 @@ def test_a_contrast_and_a_claim_of_the_same_runs_agree(seeds):
             result = outcome(test, {"m": gaps}, MARGIN)
             assert result.p == pytest.approx(row["p"], rel=1e-12)
             assert result.p_equivalence == pytest.approx(row["p_equivalence"], rel=1e-12) or row["p_equivalence"] > 0.5
-            assert found(result, row["p_adjusted"], row["p_equivalence_adjusted"]) == row["verdict"]
+            seen = finding(result.finding, result.p, row["p_adjusted"], row["p_equivalence_adjusted"])
+            assert seen == row["verdict"]
             assert result.predicted == PREDICTED[direction]
     assert rows["verdict"].nunique() > 1
     if seeds >= 10:  # by the other test some of them would have another verdict

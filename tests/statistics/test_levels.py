@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ict_core.statistics.arms import Arm
+from ict_core.statistics.arms import Arm, Counts
 from ict_core.statistics.intervals import over_problems, over_runs, two_way_level, wilson
-from ict_core.statistics.levels import level_frame
+from ict_core.statistics.levels import base_variances, level_frame
 from ict_core.statistics.schemas import GAIN, STATISTICS
 from ict_core.store.records import write_frame
 
@@ -18,9 +18,8 @@ RNG = np.random.default_rng(3)
 GRPO = Arm("m/grpo", (0, 1, 2), {"a": RNG.random((3, 5)), "b": RNG.random((3, 4))})
 BASE = Arm("m/base", (0,), {"a": np.array([[1.0, 0, 0, 1, 1]]), "b": RNG.random((1, 4))})
 FLAT = Arm("m/flat", (0, 1), {"a": np.zeros((2, 5)), "b": np.zeros((2, 4))})
-NOISE = Arm("m/base", (0,), {"a": np.full((1, 5), 0.02), "b": np.full((1, 4), 0.01)})
 ARMS = {"pass@1": {("m", "base"): BASE, ("m", "grpo"): GRPO, ("m", "flat"): FLAT}}
-NOISES = {"pass@1": {("m", "base"): NOISE}}
+NOISES = {("m", name, "pass@1"): variance for name, variance in (("a", 0.004), ("b", 0.0025), ("average", 0.003))}
 
 
 @pytest.fixture
@@ -68,8 +67,7 @@ def test_one_run_has_an_interval_over_problems(levels):
 def test_a_run_s_gain_is_over_the_one_base_model(levels):
     found = row(levels, "grpo", "average")
     gains = GRPO.runs("average") - BASE.runs("average")[0]
-    shared = (0.02 / 5 + 0.01 / 4) / 4  # the base model's sample, which all gains share
-    limits = stats.t.interval(0.95, 2, gains.mean(), np.sqrt(gains.var(ddof=1) / 3 + shared))
+    limits = stats.t.interval(0.95, 2, gains.mean(), np.sqrt(gains.var(ddof=1) / 3 + 0.003))
     assert found[list(GAIN)].tolist() == pytest.approx([gains.mean(), *limits])
     assert found["gain"] == pytest.approx(found["mean"] - row(levels, "base", "average")["mean"])
     assert row(levels, "base", "average")[list(GAIN)].isna().all()
@@ -79,11 +77,22 @@ def test_a_run_s_gain_is_over_the_base_model_of_its_seed():
     bases = Arm("m/base", (0, 1, 2, 3), {"a": RNG.random((4, 5)), "b": RNG.random((4, 4))})
     later = replace(GRPO, seeds=(1, 2, 3))
     arms = {"pass@1": {("m", "base"): bases, ("m", "grpo"): later}}
-    noise = {"pass@1": {("m", "base"): bases}}  # many base models: their samples vary with the runs
-    found = row(level_frame(arms, noise, {"m": ["base", "grpo"]}, frozenset()), "grpo", "average")
+    found = row(level_frame(arms, {}, {"m": ["base", "grpo"]}, frozenset()), "grpo", "average")
     gains = later.runs("average") - bases.runs("average")[1:]
     limits = stats.t.interval(0.95, 2, gains.mean(), stats.sem(gains))
     assert found[list(GAIN)].tolist() == pytest.approx([gains.mean(), *limits])
+
+
+def test_the_sampling_variance_of_a_base_model_is_its_problems_over_their_number():
+    """4 of 8 right has p (1 - p) / 7 in pass@1, 8 of 8 none. Several base models vary with the runs: they have none."""
+    one = Counts((0,), np.array([[8, 8]]), np.array([[4, 8]])), Counts((0,), np.array([[8]]), np.array([[2]]))
+    several = Counts((0, 1), np.full((2, 2), 8), np.array([[4, 8], [1, 2]]))
+    counts = {("m", "base", "a"): one[0], ("m", "base", "b"): one[1], ("n", "base", "a"): several}
+    found = base_variances({**counts, ("m", "grpo", "a"): several}, ["pass@1"], None)
+    a, b = 0.25 / 7 / 4, 0.25 * 0.75 / 7
+    assert found == pytest.approx(
+        {("m", "a", "pass@1"): a, ("m", "b", "pass@1"): b, ("m", "average", "pass@1"): (a + b) / 4}
+    )
 
 
 def test_values_without_spread_have_none(levels):

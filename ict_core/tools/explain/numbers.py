@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from ict_core.errors import Damaged, UserError
 from ict_core.evidence import bench
 from ict_core.evidence.claims import DifferenceTest, Largest, Measure, Test
+from ict_core.evidence.decide import clearest
 from ict_core.evidence.ledger import LedgerFrames, as_json, describe, ledger, variants_of
 from ict_core.evidence.measures import QUANTITIES, run_quantities, runs_of
 from ict_core.evidence.stored import Stored
@@ -236,16 +238,21 @@ def trace(
         text, printed = _text(again[name]), row[name]
         equal = agrees(printed, again[name]) if isinstance(again[name], float) else text == printed
         numbers.append(checked(name, text or "—", origin.file, printed, equal=equal))
-    return origin, list(_entering(claim.test, frames)) if claim.test and again["models"] else [], numbers
+    return (
+        origin,
+        list(_entering(claim.test, frames, settings.margin)) if claim.test and again["models"] else [],
+        numbers,
+    )
 
 
-def _entering(test: Test, frames: LedgerFrames) -> Iterator[Entering]:
-    """The runs that enter, with the value of each; if a largest difference is searched, those of the largest."""
+def _entering(test: Test, frames: LedgerFrames, margin: float) -> Iterator[Entering]:
+    """The runs that enter, with the value of each; if a difference is searched, those of the clearest."""
     variants, benchmarks = variants_of(test), list[str]()
     if isinstance(test, Largest):
         gains = searched(test, frames.runs)
-        model, baseline, benchmark = largest = max(gains, key=lambda key: float(gains[key].mean()))
-        values, variants, benchmarks = {model: gains[largest]}, [test.ours, baseline], [benchmark]
+        arrays = {key: gain.to_numpy(np.float64) for key, gain in gains.items()}
+        model, baseline, benchmark = chosen = clearest(arrays, margin)[1]
+        values, variants, benchmarks = {model: gains[chosen]}, [test.ours, baseline], [benchmark]
     else:
         values = values_of(test, frames.runs, frames.quantities, frames.mirrors)
         benchmarks = benchmarks_of(test, frames.mirrors) if isinstance(test, DifferenceTest) else []

@@ -101,10 +101,10 @@ def test_each_kind_of_test_names_its_runs_and_computes_its_numbers_again(name, a
     assert f"  from {shown(MINI / source)}\n" in text and f"verdict, recomputed from {source}: " in text
 
 
-def test_of_a_largest_difference_the_runs_of_the_largest_enter():
+def test_of_a_searched_difference_the_runs_of_the_clearest_enter():
     text = told("largest-over-grpo")
     place = next(c for c in json.loads(CLAIMS.read_text())["claims"] if c["id"] == "largest-over-grpo")["remark"]
-    model, benchmark, _ = place.partition("the largest of ")[2].split(": ")[1].split(", ")
+    model, benchmark, _ = place.partition("the clearest of ")[2].split(": ")[1].split(", ")
     scores = pd.read_parquet(MINI / "scores.parquet")
     chosen = scores[(scores["model"] == model) & (scores["benchmark"] == benchmark)]
     value = [1 - comb(n - c, 4) / comb(n, 4) for n, c in zip(chosen["n"], chosen["correct"], strict=True)]
