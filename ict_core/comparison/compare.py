@@ -229,11 +229,9 @@ def _over_clusters(values: pd.Series, clusters: pd.Series, benchmark: str, acros
 
 def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
     """The rows with corrected p and verdicts, models in the order of `others`."""
-    rows = _without_average_of_one(rows).assign(p_adjusted=np.nan, p_equivalence_adjusted=np.nan)
-    average = rows["benchmark"] == AVERAGE
-    for _, family in rows.groupby([average, rows["metric"]], sort=False):
-        for name in ("p", "p_equivalence"):
-            rows.loc[family.index, f"{name}_adjusted"] = holm(family[name])
+    rows = _without_average_of_one(rows)
+    families = rows.groupby([rows["benchmark"] == AVERAGE, "metric"], sort=False)
+    rows = rows.assign(**{f"{name}_adjusted": families[name].transform(holm) for name in ("p", "p_equivalence")})
     direction = np.where(rows["difference"] > 0, BETTER, WORSE)
     verdict = finding(direction, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
     one_unit = "one " + rows["over"].str.removesuffix("s")

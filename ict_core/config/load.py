@@ -21,7 +21,7 @@ from ict_core.config.methods import Factor, Method, Training, Variation
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, show_value
 from ict_core.config.section import load_section, read_section
 from ict_core.config.study import Study
-from ict_core.config.study_file import JobHours, StudyFile, Validity
+from ict_core.config.study_file import StudyFile, Validity
 from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
@@ -73,7 +73,10 @@ def load_study(path: Path) -> Study:
     stored_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     if file.job_hours is not None:
-        models = {name: _with_hours(model, file.job_hours) for name, model in models.items()}
+        hours = {"train_hours": file.job_hours.train, "generate_hours": file.job_hours.generate}
+        for name, model in models.items():
+            if model.hardware is not None:
+                models[name] = model.changed(hardware=model.hardware.changed(**hours))
     for name, benchmark in benchmarks.items():
         benchmarks[name] = _with_problems(
             benchmark, (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
@@ -121,13 +124,6 @@ def load_benchmark(path: Path, problems: int | None = None) -> Benchmark:
 def _with_problems(benchmark: Benchmark, number: int | None) -> Benchmark:
     """A benchmark with `number` problems, at most the rows that its file states; None: the number in its file."""
     return benchmark if number is None else benchmark.changed(problems=min(number, getattr(benchmark, "rows", number)))
-
-
-def _with_hours(model: Model, hours: JobHours) -> Model:
-    """A model with the study's time limits for its jobs, if it states hardware."""
-    if model.hardware is None:
-        return model
-    return model.changed(hardware=model.hardware.changed(train_hours=hours.train, generate_hours=hours.generate))
 
 
 def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, dict[str, Any]]:

@@ -1,32 +1,17 @@
 """How a training went wrong, from its log: each fault in words, with a number and the step from which it shows."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ict_core.markdown import markdown_table
-from ict_core.statistics.intervals import Floats
 from ict_core.statistics.schemas import CELL
 
 SOLVED = 0.9  # a mean reward from which it is normal that few groups have an advantage
 MOSTLY_WRONG = 0.5  # a mean reward below which a policy without entropy has stopped too early
 RUN_FAULTS = ("model", "variant", "seed", "fault", "value", "step")
 """Columns of :func:`run_faults`: `value` is the number that `fault` describes; from `step` on it lasts to the end."""
-
-
-class _Course(NamedTuple):
-    """A quantity over the steps of a run, as means over windows of an eighth of the steps, and its start."""
-
-    windows: Floats  # at each step, the mean of the window that ends there
-    start: float  # the mean of the first full window
-
-    @classmethod
-    def of(cls, values: pd.Series) -> "_Course":
-        width = max(2, len(values) // 8)
-        windows = values.astype(float).rolling(width, min_periods=1).mean().to_numpy()
-        return cls(windows, float(windows[min(width, len(windows)) - 1]))
 
 
 def run_faults(log: pd.DataFrame) -> pd.DataFrame:
@@ -49,24 +34,25 @@ def run_faults(log: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_run(run: pd.DataFrame) -> Iterator[tuple[str, float, int]]:
-    steps = run["step"].to_numpy()
-    reward, dead = _Course.of(run["reward"]), _Course.of(run["zero_advantage_share"])
-    entropy, length = _Course.of(run["h1"]), _Course.of(run["length_mean"])
-    truncated, kl = _Course.of(run["truncated_share"]), _Course.of(run["kl"])
-    change = entropy.windows / entropy.start
-    median = np.nanmedian(kl.windows) if np.isfinite(kl.windows).any() else np.nan
+    steps, width = run["step"].to_numpy(), max(2, len(run) // 8)
+    names = ["reward", "zero_advantage_share", "h1", "length_mean", "truncated_share", "kl"]
+    windows = run[names].astype(float).rolling(width, min_periods=1).mean()  # an eighth of the steps each
+    start = windows.iloc[min(width, len(run)) - 1]  # the first full one
+    reward, dead, entropy, length, truncated, kl = windows.to_numpy().T
+    change = entropy / start["h1"]
+    median = np.nanmedian(kl) if np.isfinite(kl).any() else np.nan
     for name, value, faulty in (
-        ("reward lower than at the start, by", reward.start - reward.windows, reward.windows < reward.start - 0.05),
-        ("share of groups without an advantage", dead.windows, (reward.windows < SOLVED) & (dead.windows >= 0.8)),
-        ("entropy, of its start", change, (reward.windows < MOSTLY_WRONG) & (change < 0.1)),
+        ("reward lower than at the start, by", start["reward"] - reward, reward < start["reward"] - 0.05),
+        ("share of groups without an advantage", dead, (reward < SOLVED) & (dead >= 0.8)),
+        ("entropy, of its start", change, (reward < MOSTLY_WRONG) & (change < 0.1)),
         ("entropy, of its start", change, change > 1.25),
         (
             "length, of its start, without a higher reward",
-            length.windows / length.start,
-            (length.windows > 1.5 * length.start) & (reward.windows < reward.start + 0.02),
+            length / start["length_mean"],
+            (length > 1.5 * start["length_mean"]) & (reward < start["reward"] + 0.02),
         ),
-        ("share of responses cut", truncated.windows, truncated.windows > 0.1),
-        ("divergence from the first policy, nats a token", kl.windows, (kl.windows > 0.5) & (kl.windows > 10 * median)),
+        ("share of responses cut", truncated, truncated > 0.1),
+        ("divergence from the first policy, nats a token", kl, (kl > 0.5) & (kl > 10 * median)),
     ):
         if faulty[-1]:
             first = len(faulty) - int(np.argmin(faulty[::-1])) if not faulty.all() else 0

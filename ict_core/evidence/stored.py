@@ -224,11 +224,8 @@ def mixture_note(manifest: Mapping[str, Any]) -> str:
       number of cores or GPUs of a job does not count.
     * A working tree with changes that no commit holds.
     """
-    states = defaultdict(set)
-    for loaded in manifest["loaded"]:
-        for file, state in loaded.items():
-            states[file].add(state)
-    files = sorted(file for file, hashes in states.items() if len(hashes) > 1)
+    states = Counter(file for file, _ in {pair for loaded in manifest["loaded"] for pair in loaded.items()})
+    files = sorted(file for file, hashes in states.items() if hashes > 1)
     environments = [{"Python": e["python"], **e["packages"]} for e in manifest["environments"]]
     names = sorted({name for packages in environments for name in packages})
     versions = {name: {packages.get(name) or "none" for packages in environments} for name in names}

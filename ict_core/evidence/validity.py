@@ -64,14 +64,14 @@ def validity_frame(
 def _declared(record: Mapping[str, Any]) -> Finding:
     """Whether gates, claims and analysis were committed before the runs."""
     files, after = ", ".join(record.get("files", {})), record.get("after")
-    if after:
-        because = f"not committed as now when a run began: {', '.join(after)}"
-        return Finding(DECLARED, _ALL, files, outcome=AFTER, because=because)
-    if after is None:
-        because = "a run's commit is not in the repository" if record else "the manifest does not record it"
-        return Finding(DECLARED, _ALL, files, outcome=UNKNOWN, because=because)
     since = f"; {record['changed']} has changed since" if "changed" in record else ""
-    return Finding(DECLARED, _ALL, files, outcome=BEFORE, because=f"by the commit in manifest.json{since}")
+    outcome, because = BEFORE, f"by the commit in manifest.json{since}"
+    if after:
+        outcome, because = AFTER, f"not committed as now when a run began: {', '.join(after)}"
+    elif after is None:
+        outcome = UNKNOWN
+        because = "a run's commit is not in the repository" if record else "the manifest does not record it"
+    return Finding(DECLARED, _ALL, files, outcome=outcome, because=because)
 
 
 def _headroom(room: float | None, runs: pd.DataFrame, averaged: Sequence[str]) -> Iterator[Finding]:

@@ -57,16 +57,14 @@ def tell_end() -> None:
 def was_killed(log: Path) -> bool:
     """Whether the last process that held a job's log ended abruptly: it was killed, or its machine went down."""
     lock = log.with_suffix(".lock")
-    return log.exists() and lock.exists() and lock.stat().st_size > 0 and _held(log) is False
+    return log.exists() and lock.exists() and lock.stat().st_size > 0 and is_held(log) is False
 
 
-def is_held(log: Path) -> bool:
-    """Whether a process holds the lock of :func:`hold_log`; False also where that cannot be seen."""
-    return bool(_held(log))
+def is_held(log: Path) -> bool | None:
+    """Whether a process holds the lock of :func:`hold_log`; None where that cannot be seen.
 
-
-def _held(log: Path) -> bool | None:
-    """As :func:`is_held`; None without the lock's file, the right to read it, or locks in the file system."""
+    It cannot without the lock's file, the right to read it, or locks in the file system.
+    """
     try:
         with log.with_suffix(".lock").open("rb") as file:
             return not try_lock(file.fileno(), fcntl.LOCK_SH)

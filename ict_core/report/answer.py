@@ -99,10 +99,10 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
     if validity.empty:
         return ["This study declares no gates: it does not show that it could tell rules apart.\n"]
     gates = validity[validity["outcome"].isin([PASSED, FAILED, NOT_MEASURED])].to_dict("records")
-    values = [value_text(*(row[key] for key in ("gate", "value", "low", "high"))) for row in gates]
+    gates = [row | {"text": value_text(*(row[key] for key in ("gate", "value", "low", "high")))} for row in gates]
     faults = [
-        f"{row['because']} ({row['of']} on {row['model']}: {value}; asked: {row['asked']})"
-        for row, value in zip(gates, values, strict=True)
+        f"{row['because']} ({row['of']} on {row['model']}: {row['text']}; asked: {row['asked']})"
+        for row in gates
         if row["outcome"] == FAILED
     ]
     missing = [
@@ -120,10 +120,8 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
     for row in validity[validity["gate"] == DECLARED].to_dict("records"):
         when = f"**{row['outcome']}**" if row["outcome"] == AFTER else row["outcome"]
         text += f" When gates and claims were declared: {when} ({row['because']})."
-    rows = [
-        [row["gate"], row["model"] or NONE, row["of"], value, row["asked"], row["outcome"]]
-        for row, value in zip(gates, values, strict=True)
-    ]
+    keys = ("of", "text", "asked", "outcome")
+    rows = [[row["gate"], row["model"] or NONE, *(row[key] for key in keys)] for row in gates]
     return [f"{text}\n", markdown_table(["gate", "model", "of", "value", "asked", "outcome"], rows)]
 
 

@@ -6,7 +6,6 @@ the missing ones are named.
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 from ict_core.evidence.stored import Stored
 from ict_core.figures.panels import sentence
@@ -17,27 +16,15 @@ from ict_core.store.files import write_text
 from ict_core.store.layout import StudyFiles
 from ict_core.tables.paper import Paper
 
-
-class PaperFigure(NamedTuple):
-    """A figure of the paper: what it shows, its arms, and the module of `figures` that draws it from these frames."""
-
-    shows: str
-    arms: tuple[str, ...]
-    module: str
-    frames: tuple[str, ...]
-
-
-_REWARD = ("reward", ("log",))
+_FRAMES = {"reward": ["log"], "split": ["quantities", "quantity_means"], "elbow": ["quantities", "curves"]}
 _SHARES = ("grpo", "ict-10", "ict-20", "ict-30", "frequent-90")
-_SPLIT = ("split", ("quantities", "quantity_means"))
-_ELBOW = ("elbow", ("quantities", "curves"))
 PAPER_FIGURES = {
-    "1": PaperFigure("reward over training: all tokens, high entropy, ICT", ("grpo", "entropy-20", "ict-10"), *_REWARD),
-    "3": PaperFigure("reward over training by the share of tokens", _SHARES, *_REWARD),
-    "4": PaperFigure("tokens of high to tokens of low entropy among the kept ones", ("ict-10",), *_SPLIT),
-    "A.4.1": PaperFigure("sorted scores with their elbow", ("ict-10",), *_ELBOW),
+    "1": ("reward over training: all tokens, high entropy, ICT", ("grpo", "entropy-20", "ict-10"), "reward"),
+    "3": ("reward over training by the share of tokens", _SHARES, "reward"),
+    "4": ("tokens of high to tokens of low entropy among the kept ones", ("ict-10",), "split"),
+    "A.4.1": ("sorted scores with their elbow", ("ict-10",), "elbow"),
 }
-"""The paper's number of a figure -> the figure."""
+"""The paper's number of a figure -> what it shows, its arms, and the module of `figures` that draws it."""
 _NONE = "The study has none of the figure's methods."
 _TABLES = """\
 ## Tables
@@ -58,12 +45,12 @@ def paper_figures(stored: Path, results: Path, paper: Paper) -> None:
         f"What the paper ({paper.source}) shows under each number is told by third parties. Its Figure 2 is a drawing "
         "of the method.\n",
     ]
-    for number, figure in PAPER_FIGURES.items():
-        arms = [arm for arm in figure.arms if arm in run_arms]
-        drawing = drawn(figure.module, study, figure.frames, variants=arms) if arms else sentence(_NONE)
+    for number, (shows, declared, module) in PAPER_FIGURES.items():
+        arms = [arm for arm in declared if arm in run_arms]
+        drawing = drawn(module, study, _FRAMES[module], variants=arms) if arms else sentence(_NONE)
         stem = f"figure-{number.lower().replace('.', '-')}"
         write(drawing, stem, files.paper, settings.note)
-        parts.append(f"## Figure {number}: {figure.shows}\n\n![Figure {number}]({stem}.png)\n")
-        if missing := [f"`{arm}`" for arm in figure.arms if arm not in run_arms]:
+        parts.append(f"## Figure {number}: {shows}\n\n![Figure {number}]({stem}.png)\n")
+        if missing := [f"`{arm}`" for arm in declared if arm not in run_arms]:
             parts.append(f"Without {', '.join(missing)}: not run in this study.\n")
     write_text(files.paper_page, "\n".join([*parts, _TABLES]))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics.metrics import covers, metric_values, metrics_of, samples_needed
-from ict_core.statistics.pairing import place_of, shared_seeds
+from ict_core.statistics.pairing import place_of
 from ict_core.statistics.schemas import AVERAGE, RUNS
 from ict_core.store.layout import cell_folder
 
@@ -102,14 +102,8 @@ def arms_of(
     return {key: Arm("/".join(key), seeds[key], by_benchmark, averaged) for key, by_benchmark in blocks.items()}
 
 
-def common_seeds(ours: Arm, theirs: Arm) -> tuple[Arm, Arm]:
-    """Both arms, reduced to the seeds that both have: a study may give an ablation fewer seeds than its method."""
-    shared = tuple(shared_seeds(ours.seeds, theirs.seeds))
-    return ours.only(shared), theirs.only(shared)
-
-
 def difference(ours: Arm, theirs: Arm) -> Arm:
-    """ours - theirs, paired by seed and problem, for arms of one model and metric with :func:`common_seeds`."""
+    """ours - theirs, paired by seed and problem, for arms of one model and metric with the same seeds."""
     blocks = {name: block - theirs.blocks[name] for name, block in ours.blocks.items()}
     return replace(ours, name=f"{ours.name} - {theirs.name}", blocks=blocks)
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics import deciding
-from ict_core.statistics.arms import Arms, VariantsByModel, common_seeds, difference
+from ict_core.statistics.arms import Arms, VariantsByModel, difference
 from ict_core.statistics.intervals import ROUNDING, Floats, over_runs, two_way, without_spread
+from ict_core.statistics.pairing import shared_seeds
 from ict_core.statistics.schemas import AVERAGE, BASE, CONTRASTS, DECLARED, EXPLORATORY, METRICS, SINGLE_BENCHMARK
 
 
@@ -61,10 +62,11 @@ def _runs(
     pairs = [(model, *pair) for model, variants in variants_by_model.items() for pair in comparisons.pairs(variants)]
     rows = []
     for (model, variant, baseline), metric in product(pairs, [metric for metric in metrics if metric in arms]):
-        variant_arm, baseline_arm = common_seeds(arms[metric][model, variant], arms[metric][model, baseline])
-        if not variant_arm.seeds:
+        ours, theirs = arms[metric][model, variant], arms[metric][model, baseline]
+        if not (shared := tuple(shared_seeds(ours.seeds, theirs.seeds))):  # an ablation may have fewer than its method
             continue
-        gap = difference(variant_arm, baseline_arm)
+        ours, theirs = ours.only(shared), theirs.only(shared)
+        gap = difference(ours, theirs)
         for benchmark in gap.benchmarks:
             runs = gap.runs(benchmark)
             by_seeds, by_both = over_runs(runs).of_difference(), two_way(gap.of(benchmark)).of_difference()
@@ -87,7 +89,7 @@ def _runs(
                     "two_way_low": float(by_both.low),
                     "two_way_high": float(by_both.high),
                     "sd": float(runs.std(ddof=1)) if runs.size > 1 else float("nan"),
-                    "correlation": correlation(variant_arm.runs(benchmark), baseline_arm.runs(benchmark)),
+                    "correlation": correlation(ours.runs(benchmark), theirs.runs(benchmark)),
                     "p_t": float(by_seeds.p),
                     "p_floor": deciding.sign_flip_floor(runs.size),
                     "runs": runs,

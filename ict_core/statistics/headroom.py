@@ -9,14 +9,12 @@ from ict_core.statistics.schemas import AVERAGE, BASE, ROUNDING
 HEADROOM_METRIC = "pass@4"  # of the base model; no metric of the main table leaves it less room
 
 
-def with_headroom(scores: pd.DataFrame, room: float | None) -> list[str]:
+def with_headroom(scores: pd.DataFrame, room: float) -> list[str]:
     """The benchmarks on which pass@4 of every untrained model is at least `room`, a share, below 1.
 
-    They are in the order of `scores`, a frame of `records.SCORES`; with `room` None they are all benchmarks. The rule
-    uses no trained model. A UserError if no benchmark is left.
+    They are in the order of `scores`, a frame of `records.SCORES`. The rule uses no trained model. A UserError if no
+    benchmark is left.
     """
-    if room is None:
-        return list(map(str, scores["benchmark"].unique()))
     runs = run_frame(scores[scores["variant"] == BASE], [HEADROOM_METRIC])
     runs = runs[runs["benchmark"] != AVERAGE]
     best = runs.groupby(["benchmark", "model"], sort=False)["value"].mean().groupby(level="benchmark", sort=False).max()

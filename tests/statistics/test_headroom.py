@@ -25,7 +25,6 @@ def easy(scores, benchmark, models=("tiny",), solved=1.0):
 
 def test_a_benchmark_that_one_model_untrained_solves_is_outside_for_all():
     scores = easy(synthetic.scores(variants=["grpo"]), "mini-stem", solved=0.5)  # pass@4 of 8 samples: 1 - 1/70
-    assert with_headroom(scores, None) == list(synthetic.BENCHMARKS)
     inside = [name for name in synthetic.BENCHMARKS if name != "mini-stem"]
     assert with_headroom(scores, 0.05) == inside
     assert "mini-stem" in with_headroom(scores, 1 / 70)
