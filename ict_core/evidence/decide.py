@@ -165,11 +165,12 @@ def clearest(gains: Searched, margin: float) -> tuple[Outcome, tuple[str, str, s
         value = stratified_t([runs], level=1 - (1 - LEVEL) / count).of_difference()
         results[key] = _against_zero(value, [Stratum(runs)], BETTER, margin)
 
-    def evidence(result: Outcome) -> float:
+    def evidence(searched: tuple[str, str, str]) -> tuple[float, float]:
+        result = results[searched]
         p = 1.0 if math.isnan(result.p) else result.p
-        return 1 - p if result.finding == BETTER else p - 1
+        return 1 - p if result.finding == BETTER else p - 1, result.estimate
 
-    key = max(gains, key=lambda searched: evidence(results[searched]))
+    key = max(gains, key=evidence)
     result = results[key]
     p = float(np.minimum(1.0, count * result.p)) if result.finding == BETTER else result.p
     return replace(result, p=p, searched=count), key
