@@ -87,7 +87,8 @@ def devices(dry: bool) -> Iterator[Figure]:
 
     advantages = torch.randn(rows, generator=draw)
     decisions = mask & (torch.rand(rows, length, generator=draw) < 0.3)
-    studies = [load_study(report.REPOSITORY / f"configs/studies/{name}.yaml") for name in ("mini", "rules", "readings")]
+    names = ("mini", "rules-rates", "readings")
+    studies = [load_study(report.REPOSITORY / f"configs/studies/{name}.yaml") for name in names]
     rules: list[Rule] = distinct_rules({name: m for study in studies for name, m in study.methods.items()})
     differ = 0
     batch = TokenBatch(expected, advantages, mask, ids, decisions=decisions)

@@ -1,6 +1,6 @@
 """Cost of each rule's weights: its training step relative to GRPO's on the same engine, without rollout and optimiser.
 
-    python benchmarks/rules.py             # all rules of configs/studies/rules.yaml but their controls, on one core
+    python benchmarks/rules.py             # all rules of `rules-rates` but their controls, on one core
     python benchmarks/rules.py --quick     # every rule once, on a model of next to nothing
 
 A step consists of token statistics, the rule, the loss and the backward pass, with all savings on (`training_step.py`),
@@ -26,8 +26,9 @@ def main() -> None:
     """Measure, and mark the rules above the bound."""
     options = report.parse(report.parser(__doc__))
     torch.set_num_threads(1)
-    training_step.STUDY = load_study(report.REPOSITORY / "configs/studies/rules.yaml")
-    rules = [variant for variant, method in training_step.STUDY.methods.items() if method.control is None]
+    training_step.STUDY = load_study(report.REPOSITORY / "configs/studies/rules-rates.yaml")
+    methods = training_step.STUDY.methods.items()
+    rules = [variant for variant, method in methods if method.control is None and not method.known_steps]
     setting = training_step.SETTINGS["quick" if options.quick else "tiny"]
     rounds = 1 if options.quick else ROUNDS
     with tempfile.TemporaryDirectory() as folder:
