@@ -35,8 +35,10 @@ def ledger_frames(study: Stored, runs: pd.DataFrame, quantities: pd.DataFrame) -
 
 
 def _base(study: Stored, runs: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+    """The `base_variances` in the metrics of the runs; empty without a base model's scores."""
     scores = study.frame("scores")
-    counts = count_matrices(scores[scores["variant"] == BASE])
+    of_base = scores[scores["variant"] == BASE]
+    counts = count_matrices(of_base) if len(of_base) else {}
     return base_variances(counts, list(runs["metric"].unique()), study.averaged)
 
 
