@@ -58,7 +58,7 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
     ranked = [variant for variant in settings.variants if variant in {settings.baselines[0], *rules_of(settings)}]
     others = {
         "batches": batch_frame(settings, frames.runs, log),
-        "validity": validity_frame(study, frames.runs, entries, declared),
+        "validity": validity_frame(study, frames, entries, declared),
         "ranks": rank_frame(frames.runs, ranked),
     }
     if settings.whole.get(LEARNING_CURVE):

@@ -43,11 +43,11 @@ def _base(study: Stored, runs: pd.DataFrame) -> dict[tuple[str, str, str], float
 
 
 def validity_frame(
-    study: Stored, runs: pd.DataFrame, entries: Sequence[Entry], declared: Mapping[str, Any] | None
+    study: Stored, frames: LedgerFrames, entries: Sequence[Entry], declared: Mapping[str, Any] | None
 ) -> pd.DataFrame:
     """A frame of `statistics.schemas.VALIDITY`; empty for a study that declares no gates.
 
-    `runs` is a frame of `statistics.schemas.RUNS`. `entries` are the ledger's, with the smallest differences that would
+    `frames` are those of :func:`ledger_frames`. `entries` are the ledger's, with the smallest differences that would
     have been found. `declared` is what `store.declared` recorded in the study's manifest (None: nothing).
     """
     settings = study.settings
@@ -55,8 +55,8 @@ def validity_frame(
         return pd.DataFrame(columns=list(VALIDITY))
     rows = [
         _declared(declared or {}),
-        *gates(settings.validity, runs, settings.margin, _base(study, runs)),
-        *_headroom(settings.validity.headroom_points, runs, study.averaged),
+        *gates(settings.validity, frames.runs, settings.margin, frames.base),
+        *_headroom(settings.validity.headroom_points, frames.runs, study.averaged),
         *_rates(study.frame("tuning")),
         *_detectable(settings.power, entries),
     ]

@@ -84,14 +84,17 @@ def stored(gated):
     return Stored(gated)
 
 
+def of_runs(frame):
+    return LedgerFrames(frame, pd.DataFrame(columns=["model", "variant", "seed", "quantity", "value"]), {})
+
+
 @pytest.fixture(scope="module")
 def made(stored):
     """Its frame of validity on one model, with two claims that were tested."""
     of = run_frame(stored.frame("scores").query("model == 'mini-s'"), averaged=stored.averaged)
     tested = [claim(difference(), "a"), claim(difference(against=("entropy-20",)), "b"), claim(TOKENS, "c")]
-    nothing = pd.DataFrame(columns=["model", "variant", "seed", "quantity", "value"])
-    entries = ledger(tested, LedgerFrames(of, nothing, {}), 0.02, 0.8)
-    return validity_frame(stored, of, entries, None), of
+    frames = of_runs(of)
+    return validity_frame(stored, frames, ledger(tested, frames, 0.02, 0.8), None), of
 
 
 def test_headroom_is_that_of_the_base_models_and_decides_what_the_average_is_over(stored, made):
@@ -118,7 +121,9 @@ def test_arms_at_the_edge_of_the_rates_that_they_tried_are_named(gated, stored, 
     tuning = tuning[~ict | tuning["chosen"] | (tuning["rate"] > 6e-4) | (tuning["rate"] == 0)]
     tuning.loc[ict & (tuning["rate"] == 0), "reward"] = base
     records.write_frame(tuning.reset_index(drop=True), StudyFiles(folder).frame("tuning"), records.TUNING)
-    frame = validity_frame(Stored(folder), run_frame(stored.frame("scores"), averaged=stored.averaged), [], None)
+    frame = validity_frame(
+        Stored(folder), of_runs(run_frame(stored.frame("scores"), averaged=stored.averaged)), [], None
+    )
     rows = frame.query("gate == 'rate'")[["model", "of", "value", "outcome"]].to_numpy().tolist()
     assert rows == [["mini-s", "learning rate of ict-10", 4.7e-4, f"the lowest tried{more}"]]
 
@@ -145,12 +150,12 @@ def test_the_smallest_difference_found_is_that_of_the_family_after_its_correctio
     ],
 )
 def test_when_it_was_declared_is_the_first_row(stored, made, record, outcome, because):
-    row = validity_frame(stored, made[1], [], record).iloc[0]
+    row = validity_frame(stored, of_runs(made[1]), [], record).iloc[0]
     assert (row["gate"], row["outcome"]) == ("declared", outcome) and because in row["because"]
 
 
 def test_a_study_without_gates_has_an_empty_frame():
     study = Stored(REPOSITORY / "results/reference/mini-ablations")
     assert study.settings.validity is None
-    assert validity_frame(study, run_frame(study.frame("scores")), [], None).empty
+    assert validity_frame(study, of_runs(run_frame(study.frame("scores"))), [], None).empty
     assert study.averaged == list(study.settings.mirrors) and study.outside == ""
