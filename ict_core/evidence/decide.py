@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from ict_core.evidence.claims import Claim, DifferenceTest, Measure
@@ -20,14 +19,14 @@ from ict_core.statistics.deciding import (
     p_of_strata,
     two_one_sided,
 )
-from ict_core.statistics.intervals import LEVEL, Estimate, stratified_t, with_shared
+from ict_core.statistics.intervals import LEVEL, Estimate, Floats, stratified_t, with_shared
 from ict_core.statistics.schemas import ALPHA
 
 
 class Stratum(NamedTuple):
     """The runs of one model."""
 
-    runs: NDArray[np.float64]  # one value per run
+    runs: Floats  # one value per run
     shared: float = 0.0  # variance of an error that all of them share
 
 
@@ -68,7 +67,7 @@ def within(value: Estimate, low: float, high: float) -> tuple[float, str]:
 
 def outcome(
     test: DifferenceTest | Measure,
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     margin: float,
     shared: Mapping[str, float] | None = None,
 ) -> Outcome:
@@ -151,11 +150,8 @@ def _weakest(test: DifferenceTest, strata: Sequence[Stratum], margin: float) -> 
     return replace(weakest, p=float(decisive), p_equivalence=float(equivalence), sd=sd, seeds=seeds)
 
 
-Searched = Mapping[tuple[str, str, str], NDArray[np.float64]]  # by model, baseline and benchmark
-
-
-def clearest(gains: Searched, margin: float) -> tuple[Outcome, tuple[str, str, str]]:
-    """The gain with the most evidence, and its key.
+def clearest(gains: Mapping[tuple[str, str, str], Floats], margin: float) -> tuple[Outcome, tuple[str, str, str]]:
+    """The gain with the most evidence, and its key, which is of model, baseline and benchmark.
 
     The smallest p of a gain counts, times the number of those searched (Bonferroni), and its interval is as wide. If
     all are losses, the largest p of a loss counts, as each of them has to be one; this needs no correction.

@@ -135,10 +135,8 @@ def holm(p: ArrayLike) -> Floats:
 
 def holm_of_distinct(p: Sequence[float] | Floats, tests: Sequence[Hashable]) -> Floats:
     """:func:`holm`, shape (tests,), with equal `tests` (such as those of arms with the same runs) counted once."""
-    first: dict[Hashable, int] = {}
-    for place, test in enumerate(tests):
-        first.setdefault(test, place)
-    adjusted = dict(zip(first, holm(np.asarray(p, dtype=np.float64)[list(first.values())]), strict=True))
+    distinct = dict(zip(tests, p, strict=True))
+    adjusted = dict(zip(distinct, holm(list(distinct.values())), strict=True))
     return np.array([adjusted[test] for test in tests])
 
 
