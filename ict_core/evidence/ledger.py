@@ -26,10 +26,8 @@ from ict_core.statistics.deciding import (
 )
 from ict_core.statistics.schemas import BASE, ROUNDING
 
-_Tested = tuple[Outcome, dict[str, float], str]  # outcome of a claim's test, each model's mean, and a remark
 _UNCORRECTED = ("estimate", "low", "high", "p", "p_equivalence")
 _CORRECTED = ("p_adjusted", "p_equivalence_adjusted", "seeds_needed", "seeds_needed_seen", "detectable")
-_ONE_SEED = "one seed: there is no test"
 UNBOUNDED = "unbounded"  # an infinite number in JSON
 POINTS = "points"  # the unit of differences in a metric, whose values are shares
 
@@ -43,7 +41,7 @@ class LedgerFrames:
     mirrors: Mapping[str, str]  # benchmark -> the paper's benchmark whose place it takes
     failed: Mapping[str, str] = field(default_factory=dict)  # models in which gates failed -> those gates, in words
     outside: tuple[str, ...] = ()  # the paper's benchmarks that `mirrors` lacks, as their stand-ins have no headroom
-    base: Mapping[tuple[str, str, str], float] = field(default_factory=dict)  # `statistics.levels.base_variances`
+    base: Mapping[tuple[str, str, str], float] = field(default_factory=dict)  # `statistics.arms.base_variances`
 
 
 @dataclass(frozen=True)
@@ -77,57 +75,49 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
 
     `margin` is the smallest difference of interest, a share. `power` is for `seeds_needed` and `detectable`.
     """
-    tested = [_tested(claim, frames, margin) for claim in claims]
-    outcomes = [(claim, result[0]) for claim, result in zip(claims, tested, strict=True) if result is not None]
-    corrections, entries = corrected(outcomes), []
-    for claim, result in zip(claims, tested, strict=True):
-        entry = Entry(claim, Outcome(), {}, NOT_TESTED, _absence(claim, frames))
-        if result is not None:
-            entry = _entry(claim, result, corrections[claim.id], margin, power)
-            entry = replace(entry, remark=_joined(entry.remark, *_left_out(claim, frames, entry.by_model)))
-            reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
-            if reasons and claim.guarded:  # its numbers stay
-                entry = replace(entry, verdict=NOT_TESTABLE, remark=_joined(*reasons, entry.remark))
-        entries.append(entry)
-    return entries
+    entries = [_tested(claim, frames, margin) for claim in claims]
+    corrections = corrected([(entry.claim, entry.outcome) for entry in entries if entry.by_model])
+    return [
+        _judged(entry, corrections[entry.claim.id], frames, margin, power) if entry.by_model else entry
+        for entry in entries
+    ]
 
 
-def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> _Tested | None:
-    """The outcome of a claim, before corrections; None if there is no test, or nothing to test."""
-    test, remark = claim.test, ""
+def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> Entry:
+    """The claim's outcome, before corrections and without a verdict; `by_model` is empty if it has none."""
+    test, found = claim.test, dict[Any, pd.Series]()
     if isinstance(test, Largest):
-        gains = {key: series.to_numpy(np.float64) for key, series in searched(test, frames.runs).items()}
-        if not gains:
-            return None
-        by_model: dict[str, float] = {}
-        for (model, _, _), values in gains.items():
-            by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
-        result, (place, baseline, benchmark) = clearest(gains, margin)
-        remark = f"the clearest of {len(gains)}: {place}, {benchmark}, over {baseline}"
-        if result.seeds == 1:
-            remark = _joined(remark, _ONE_SEED)
-    else:
-        strata = {} if test is None else values_of(test, frames.runs, frames.quantities, frames.mirrors)
-        if test is None or not strata:
-            return None
+        found = searched(test, frames.runs)
+    elif test is not None:
+        found = values_of(test, frames.runs, frames.quantities, frames.mirrors)
         if not getattr(test, "every_model", None):  # a model of one run, which has no spread, leaves the others a test
-            strata = {model: series for model, series in strata.items() if len(series) > 1} or strata
-        arrays = {model: series.to_numpy(np.float64) for model, series in strata.items()}
+            found = {model: series for model, series in found.items() if len(series) > 1} or found
+    if test is None or not found:
+        return Entry(claim, Outcome(), {}, NOT_TESTED, _absence(claim, frames))
+    arrays = {key: series.to_numpy(np.float64) for key, series in found.items()}
+    if isinstance(test, Largest):
+        by_model: dict[str, float] = {}
+        for (model, _, _), values in arrays.items():
+            by_model[model] = max(by_model.get(model, -math.inf), float(values.mean()))
+        result, (place, baseline, benchmark) = clearest(arrays, margin)
+        remark = f"the clearest of {len(arrays)}: {place}, {benchmark}, over {baseline}"
+    else:
         by_model = {model: float(array.mean()) for model, array in arrays.items()}
-        if any(np.isnan(array).any() for array in arrays.values()):
+        means = list(by_model.values())
+        if np.isnan(means).any():
             result = Outcome(seeds=min(map(len, arrays.values())), strata=len(arrays))
-            return result, by_model, "not every run has a value, as where the token sample holds no selecting step"
-        result = outcome(test, arrays, margin, _shared(test, frames, arrays))
-        if result.seeds == 1:
-            remark = _ONE_SEED
-        elif all(np.ptp(array) <= ROUNDING for array in arrays.values()):
+            remark = "not every run has a value, as where the token sample holds no selecting step"
+            return Entry(claim, result, by_model, NOT_TESTED, remark)
+        result, remark = outcome(test, arrays, margin, _shared(test, frames, arrays)), ""
+        if result.seeds > 1 and all(np.ptp(array) <= ROUNDING for array in arrays.values()):
             remark = "all paired values are equal"
-        elif isinstance(test, DifferenceTest) and min(by_model.values()) < 0 < max(by_model.values()):
+        elif result.seeds > 1 and isinstance(test, DifferenceTest) and min(means) < 0 < max(means):
             signs = ", ".join(f"{model} {100 * mean:+.1f}" for model, mean in by_model.items())
             remark = f"the models differ in sign: {signs}"
+    one_seed = "one seed: there is no test" if result.seeds == 1 else ""
     rows = frames.runs[frames.runs["model"].isin(by_model)]
     result, limits = _limited(claim, replace(frames, runs=rows), result, margin)
-    return result, by_model, _joined(remark, limits)
+    return Entry(claim, result, by_model, NOT_TESTED, _joined(remark, one_seed, limits))
 
 
 def _shared(test: DifferenceTest | Measure, frames: LedgerFrames, models: Collection[str]) -> dict[str, float]:
@@ -169,28 +159,34 @@ def _joined(*remarks: str) -> str:
     return "; ".join(filter(None, remarks))
 
 
-def _entry(claim: Claim, tested: _Tested, correction: Correction, margin: float, power: float) -> Entry:
-    result, by_model, remark = tested
+def _judged(entry: Entry, correction: Correction, frames: LedgerFrames, margin: float, power: float) -> Entry:
+    """A tested claim with its verdict, its corrected p, its power and all remarks."""
+    claim, result, remarks = entry.claim, entry.outcome, [entry.remark]
     effect = result.effect if claim.paper_points is None else claim.paper_points / 100
     seen = str(finding(result.finding, result.p, correction.p, correction.p_equivalence))
     verdict = claim_verdict(result.predicted, seen)
-    if verdict == CONTRADICTED and seen == EQUIVALENT:
-        remark = _joined(remark, f"within {100 * margin:g} points of 0")
     alpha, strata = correction.alpha / result.searched, result.strata
-    seeds = [float(seeds_needed(size, result.sd, power, alpha, strata)) for size in (effect, result.estimate)]
+    needed, of_seen = (float(seeds_needed(s, result.sd, power, alpha, strata)) for s in (effect, result.estimate))
     smallest = float(detectable(result.sd, result.seeds, power, alpha, strata))
-    against_zero = result.predicted != EQUIVALENT
-    if against_zero:
-        remark = _joined(remark, _seen(seen, smallest, verdict, claim))
-    same = f"the same runs as {correction.same}, counted once" if correction.same else ""
-    of_seen, smallest = (seeds[1], smallest) if against_zero else (math.nan, math.nan)
-    p, p_equivalence = correction.p, correction.p_equivalence
-    return Entry(claim, result, by_model, verdict, _joined(remark, same), p, p_equivalence, seeds[0], of_seen, smallest)
+    if verdict == CONTRADICTED and seen == EQUIVALENT:
+        remarks.append(f"within {100 * margin:g} points of 0")
+    if result.predicted == EQUIVALENT:
+        of_seen = smallest = math.nan
+    elif verdict == NOT_RESOLVED:
+        remarks.append(_seen(seen, smallest, claim))
+    if correction.same:
+        remarks.append(f"the same runs as {correction.same}, counted once")
+    remarks += _left_out(claim, frames, entry.by_model)
+    reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
+    if reasons and claim.guarded:  # its numbers stay
+        verdict, remarks = NOT_TESTABLE, [*reasons, *remarks]
+    numbers = correction.p, correction.p_equivalence, needed, of_seen, smallest
+    return replace(entry, verdict=verdict, remark=_joined(*remarks), **dict(zip(_CORRECTED, numbers, strict=True)))
 
 
-def _seen(found: str, smallest: float, verdict: str, claim: Claim) -> str:
-    """A remark on a difference from 0 that was not found; else empty."""
-    if verdict != NOT_RESOLVED or math.isnan(smallest):
+def _seen(found: str, smallest: float, claim: Claim) -> str:
+    """A remark on a difference from 0 that was not found; empty without a spread."""
+    if math.isnan(smallest):
         return ""
     if found == NOT_CONFIRMED:
         return "seen, and not confirmed after the correction"
