@@ -11,21 +11,8 @@ from ict_core.comparison.answers import counted
 from ict_core.comparison.bayes import credible_interval
 from ict_core.errors import UserError
 from ict_core.statistics.analysis import analyse
-from ict_core.statistics.contrasts import Comparisons
-from ict_core.statistics.deciding import (
-    BETTER,
-    IDENTICAL,
-    MOST_SEEDS,
-    NO_SPREAD,
-    NONE_SEEN,
-    NOT_CONFIRMED,
-    WORSE,
-    detectable,
-    finding,
-    holm,
-    seeds_needed,
-    two_one_sided,
-)
+from ict_core.statistics.contrasts import Comparisons, verdicts
+from ict_core.statistics.deciding import IDENTICAL, MOST_SEEDS, NO_SPREAD, detectable, holm, seeds_needed, two_one_sided
 from ict_core.statistics.intervals import Estimate, Floats, over_clusters
 from ict_core.statistics.metrics import metric_values, samples_needed
 from ict_core.statistics.schemas import ALPHA, AVERAGE, PASS_METRICS, ROUNDING
@@ -232,14 +219,12 @@ def _decided(rows: pd.DataFrame, others: Sequence[str]) -> pd.DataFrame:
     rows = _without_average_of_one(rows)
     families = rows.groupby([rows["benchmark"] == AVERAGE, "metric"], sort=False)
     rows = rows.assign(**{f"{name}_adjusted": families[name].transform(holm) for name in ("p", "p_equivalence")})
-    direction = np.where(rows["difference"] > 0, BETTER, WORSE)
-    verdict = finding(direction, rows["p"], rows["p_adjusted"], rows["p_equivalence_adjusted"])
-    one_unit = "one " + rows["over"].str.removesuffix("s")
-    no_spread = rows["p_equivalence"].isna()  # the sign-flip test has a p nevertheless
-    found = ~np.isin(verdict, [NOT_CONFIRMED, NONE_SEEN])
-    conditions: list[Any] = [found, rows["identical"], rows["p"].isna() & (rows["fewest"] == 1), no_spread]
-    choices: list[Any] = [verdict, IDENTICAL, one_unit.to_numpy(str), NO_SPREAD]
-    rows = rows.assign(verdict=np.select(conditions, choices, verdict))
+    reasons = [
+        (IDENTICAL, rows["identical"]),
+        ("one " + rows["over"].str.removesuffix("s"), rows["p"].isna() & (rows["fewest"] == 1)),
+        (NO_SPREAD, rows["p_equivalence"].isna()),  # the sign-flip test has a p nevertheless
+    ]
+    rows = rows.assign(verdict=verdicts(rows, reasons))
     order = rows["model"].map({model: place for place, model in enumerate(others)})
     return rows.iloc[np.argsort(order, kind="stable")][list(DIFFERENCES)].reset_index(drop=True)
 

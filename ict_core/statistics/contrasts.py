@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ict_core.errors import UserError
 from ict_core.statistics import deciding
@@ -109,14 +109,13 @@ def _sign_flips(frame: pd.DataFrame) -> Floats:
     return p
 
 
-def _verdicts(frame: pd.DataFrame) -> NDArray[np.str_]:
-    """The finding of each contrast, or the reason why there is none."""
+def verdicts(frame: pd.DataFrame, reasons: Sequence[tuple[Any, ArrayLike]]) -> NDArray[np.str_]:
+    """The finding of each difference with its corrected p, or the first reason that holds why there is none."""
     direction = np.where(frame["difference"] > 0, deciding.BETTER, deciding.WORSE)
     verdict = deciding.finding(direction, frame["p"], frame["p_adjusted"], frame["p_equivalence_adjusted"])
-    reasons = [deciding.ONE_SEED, deciding.IDENTICAL, deciding.NO_SPREAD]
-    conditions = [frame["seeds"] < 2, frame["identical"], frame["se"].isna()]
     found = ~np.isin(verdict, [deciding.NOT_CONFIRMED, deciding.NONE_SEEN])
-    return np.select([found, *conditions], [verdict, *reasons], default=verdict)
+    texts, conditions = zip((verdict, found), *reasons, strict=True)
+    return np.select(conditions, texts, default=verdict)
 
 
 def _adjusted(frame: pd.DataFrame, p: Floats) -> Floats:
@@ -176,4 +175,9 @@ def contrast_frame(
         seeds_needed=deciding.seeds_needed(margin, spread, power),
         seeds_needed_seen=deciding.seeds_needed(frame["difference"], spread, power),
     )
-    return frame.assign(verdict=_verdicts(frame))[list(CONTRASTS)]
+    reasons = [
+        (deciding.ONE_SEED, seeds < 2),
+        (deciding.IDENTICAL, frame["identical"]),
+        (deciding.NO_SPREAD, frame["se"].isna()),
+    ]
+    return frame.assign(verdict=verdicts(frame, reasons))[list(CONTRASTS)]
