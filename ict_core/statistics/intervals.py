@@ -174,20 +174,6 @@ def stratified_t(differences: Sequence[Floats], level: float = LEVEL) -> Estimat
 EQUAL = 1e-9  # variances whose ratio is closer to 1 than this differ by rounding alone
 
 
-@dataclass(frozen=True)
-class VarianceParts:
-    """The parts of the variance of a mean over B benchmarks, in the values' unit squared.
-
-    `runs` is from the run means averaged over benchmarks, so that it contains what a run shares between benchmarks.
-    """
-
-    mean: Floats  # all benchmarks have the same weight, shape (...)
-    runs: Floats  # shape (...); NaN with one run
-    problems: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN for a benchmark of one problem
-    residual: Floats  # of each benchmark, times 1/B^2, shape (B, ...); NaN with one run or one problem
-    sizes: tuple[int, NDArray[np.int64]]  # runs, and problems of each benchmark, shape (B,)
-
-
 def _variance(values: Floats, divisor: int) -> Floats:
     """The sample variance along the last axis, divided by `divisor`; NaN for a single value."""
     if values.shape[-1] == 1:
@@ -195,8 +181,13 @@ def _variance(values: Floats, divisor: int) -> Floats:
     return values.var(axis=-1, ddof=1) / divisor
 
 
-def variance_parts(blocks: Sequence[Floats]) -> VarianceParts:
-    """Split the variance of the mean over runs, problems and benchmarks, from blocks as in :func:`two_way`."""
+def variance_parts(blocks: Sequence[Floats]) -> tuple[Floats, Floats, Floats, Floats]:
+    """The mean over B benchmarks, and its variance by runs, problems and residual, from blocks as in :func:`two_way`.
+
+    Mean and V_runs have shape (...). V_runs is from the run means averaged over benchmarks, so that it contains what a
+    run shares between benchmarks. The others are of each benchmark, times 1/B^2, shape (B, ...). V_runs is NaN with one
+    run, V_problems of a benchmark with one problem, V_residual with either.
+    """
     weight, runs = 1 / len(blocks) ** 2, blocks[0].shape[-2]
     run_means = [block.mean(axis=-1) for block in blocks]
     problems, residual = [], []
@@ -208,8 +199,7 @@ def variance_parts(blocks: Sequence[Floats]) -> VarianceParts:
         square = np.square(rest).sum(axis=(-2, -1)) / free if free else np.full(rest.shape[:-2], np.nan)
         residual.append(weight * square / (runs * size))
     average = np.mean(run_means, axis=0)
-    sizes = (runs, np.array([block.shape[-1] for block in blocks]))
-    return VarianceParts(average.mean(axis=-1), _variance(average, runs), np.array(problems), np.array(residual), sizes)
+    return average.mean(axis=-1), _variance(average, runs), np.array(problems), np.array(residual)
 
 
 def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Estimate:
@@ -226,14 +216,13 @@ def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Esti
     whatever their size. For a comparison they are the differences, paired by seed and problem. The estimate is of shape
     (...). With one run, a benchmark of one problem, or a variance of 0 there is no interval.
     """
-    parts = variance_parts(blocks)
-    runs, sizes = parts.sizes
-    free_runs = max(runs - 1, 1)  # with one run or problem the parts are NaN, so that any divisor will do
-    free = np.maximum(sizes - 1, 1).reshape(-1, *[1] * parts.mean.ndim)
-    v_runs, v_problems, v_residual = parts.runs, parts.problems.sum(axis=0), parts.residual.sum(axis=0)
+    mean, v_runs, problems, residual = variance_parts(blocks)
+    free_runs = max(blocks[0].shape[-2] - 1, 1)  # with one run or problem the parts are NaN: any divisor will do
+    free = np.array([max(block.shape[-1] - 1, 1) for block in blocks]).reshape(-1, *[1] * mean.ndim)
+    v_problems, v_residual = problems.sum(axis=0), residual.sum(axis=0)
     by_runs = v_runs**2 / free_runs
-    by_problems = (parts.problems**2 / free).sum(axis=0)
-    by_residual = (parts.residual**2 / (free_runs * free)).sum(axis=0)
+    by_problems = (problems**2 / free).sum(axis=0)
+    by_residual = (residual**2 / (free_runs * free)).sum(axis=0)
     variances = np.stack([v_runs + v_problems - v_residual, v_runs, v_problems, v_residual])
     squares = np.stack([by_runs + by_problems + by_residual, by_runs, by_problems, by_residual])
     # the first variance that equals the largest: rounding must not choose the degrees of freedom among equal ones
@@ -241,7 +230,7 @@ def two_way(blocks: Sequence[Floats], df_per_run: float = DIFFERENCE_DF) -> Esti
     variance, square = (np.take_along_axis(a, chosen, axis=0)[0] for a in (variances, squares))
     scale = max(float(np.abs(block).max()) for block in blocks)
     df = np.minimum(satterthwaite(variance, square), df_per_run * free_runs)
-    return student(parts.mean, variance, df, scale=scale)
+    return student(mean, variance, df, scale=scale)
 
 
 def two_way_level(blocks: Sequence[Floats]) -> Estimate:
