@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ict_core.evidence.stored import Settings
-from ict_core.evidence.values import differences_of
+from ict_core.evidence.values import differences_of, together
 from ict_core.statistics.intervals import over_runs, ratio_of_means
 from ict_core.statistics.schemas import BASE, BATCHES, PASS_METRICS
 
@@ -50,10 +50,8 @@ def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd
     for arm in batches_of(settings):
         for metric in PASS_METRICS:
             gains, reference = (differences_of(runs, variant, BASE, metric) for variant in (arm.variant, arm.reference))
-            for model in [model for model in gains if model in reference]:
-                part, total = pd.concat([gains[model], reference[model]], axis=1, join="inner").to_numpy(np.float64).T
-                if not len(part):
-                    continue
+            for model, pairs in together([gains, reference]).items():
+                part, total = pairs.to_numpy(np.float64).T
                 estimates = over_runs(part).of_difference(), ratio_of_means(part, total)
                 limits = [float(x) for estimate in estimates for x in (estimate.mean, estimate.low, estimate.high)]
                 rows.append((model, *arm, metric, tokens[model, arm.variant], len(part), *limits))

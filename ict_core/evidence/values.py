@@ -24,9 +24,16 @@ def values_of(
         metrics = [metric for metric in (test.metric, test.minus_metric) if metric is not None]
         values, *subtracted = (_gains(test, runs, benchmarks_of(test, mirrors), metric) for metric in metrics)
     for less in subtracted:
-        pairs = {m: values[m].align(less[m], join="inner") for m in values if m in less}
-        values = _not_empty({m: (ours - theirs).sort_index() for m, (ours, theirs) in pairs.items()})  # NaN stays NaN
+        pairs = together([values, less])
+        values = _not_empty({m: (pair[0] - pair[1]).sort_index() for m, pair in pairs.items()})  # NaN stays NaN
     return values
+
+
+def together(strata: Sequence[Strata]) -> dict[str, pd.DataFrame]:
+    """For each model that all of the strata have: a column for each of them, a row per seed that all have."""
+    models = [model for model in strata[0] if all(model in values for values in strata)]
+    tables = {m: pd.concat([values[m] for values in strata], axis=1, join="inner", ignore_index=True) for m in models}
+    return {model: table for model, table in tables.items() if len(table)}
 
 
 def differences_of(runs: pd.DataFrame, ours: str, less: str, metric: Metric) -> Strata:
@@ -89,13 +96,10 @@ def _paired(levels: pd.Series, ours: str, baseline: str) -> Strata:
 def _gains(test: DifferenceTest, runs: pd.DataFrame, benchmarks: Sequence[str], metric: str) -> Strata:
     """The gain over one baseline, over the mean of several, or over that with the highest mean (the strongest)."""
     levels = _levels(runs, benchmarks, metric)
-    over = [_paired(levels, test.ours, baseline) for baseline in test.against]
-    combined = {}
-    for model in over[0]:
-        if all(model in gains for gains in over):
-            table = pd.concat([gains[model] for gains in over], axis=1, join="inner", keys=test.against)
-            combined[model] = table[table.mean().idxmin()] if test.combine == "strongest" else table.mean(axis=1)
-    return _not_empty(combined)
+    tables = together([_paired(levels, test.ours, baseline) for baseline in test.against])
+    if test.combine == "strongest":
+        return {model: table[table.mean().idxmin()] for model, table in tables.items()}
+    return {model: table.mean(axis=1) for model, table in tables.items()}
 
 
 def _not_empty(values: Strata) -> Strata:
