@@ -227,8 +227,7 @@ def screen(study: AnyStudy) -> None:
     """Print which rules of a bench the rewards of its tuning settle, after `snakemake rates`, and which stay open."""
     from ict_core.config.load import check_rates
     from ict_core.config.tuning import StoredRates
-    from ict_core.evidence.bench import bench_controls, rules_of
-    from ict_core.evidence.screening import screening
+    from ict_core.evidence.bench import bench_controls, rules_of, screening
     from ict_core.evidence.stored import Settings
     from ict_core.markdown import markdown_table
     from ict_core.store.layout import StudyFiles

@@ -1,11 +1,13 @@
-"""The claims that a study adds to the ledger: those of its own question, and of a bench of rules with controls."""
+"""A bench of rules with controls: the claims that it adds to the ledger, and the rules that its tuning settles."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from ict_core.config.study_file import Validity
 from ict_core.evidence.claims import Claim, DifferenceTest, read_claims
 from ict_core.evidence.stored import ArmVariation, Settings
+from ict_core.statistics.intervals import over_runs
 from ict_core.statistics.schemas import Metric
 
 OVER_BASELINE, OVER_CONTROLS = "rules-over-the-baseline", "rules-over-their-controls"
@@ -58,27 +60,10 @@ def rules_of(settings: Settings) -> list[str]:
     return [variant for variant in settings.variants if variant in rules] if controls else []
 
 
-def bench_claims(settings: Settings) -> list[Claim]:
-    """The claims that each rule of a bench raises pass@4 over the first baseline, and over each of its controls."""
-    baseline, source = settings.baselines[0], "asked of every rule and each of its controls (docs/rules.md)"
-    pairs = [(OVER_BASELINE, rule, baseline) for rule in rules_of(settings)]
-    pairs += [(OVER_CONTROLS, rule, control) for control, rule in bench_controls(settings).items()]
-    return [_better(f"{rule}-over-{other}", family, rule, other, BENCH_METRIC, source) for family, rule, other in pairs]
-
-
-def primary_claims(settings: Settings) -> list[Claim]:
-    """The claims of the study's own question, in its order; empty if it declares none (`evidence.primary`)."""
-    if settings.primary is None:
-        return []
-    metric, source = settings.primary.metric, "the study's primary outcome (its `evidence.primary`)"
-    pairs = settings.primary.comparisons
-    return [_better(f"{PRIMARY}.{rule}-over-{other}", PRIMARY, rule, other, metric, source) for rule, other in pairs]
-
-
-def _better(name: str, family: str, rule: str, other: str, metric: Metric, source: str) -> Claim:
+def _better(family: str, rule: str, other: str, metric: Metric, source: str, prefix: str = "") -> Claim:
     """The claim that a rule raises a metric over another arm."""
     return Claim(
-        id=name,
+        id=f"{prefix}{rule}-over-{other}",
         family=family,
         statement=f"`{rule}` raises the average {metric} over `{other}`.",
         source=source,
@@ -86,6 +71,60 @@ def _better(name: str, family: str, rule: str, other: str, metric: Metric, sourc
     )
 
 
-def claims_of(path: Path, settings: Settings) -> Sequence[Claim]:
-    """The claims of a study: of its own question, of its bench, and those that :func:`read_claims` reads."""
-    return [*primary_claims(settings), *bench_claims(settings), *read_claims(path)]
+def claims_of(path: Path, settings: Settings) -> list[Claim]:
+    """The claims of a study: of its own question, of its bench, and those that :func:`read_claims` reads.
+
+    Its own question is `evidence.primary`, if it declares one. Of a bench each rule has the claim that it raises pass@4
+    over the first baseline, and one for each of its controls.
+    """
+    claims: list[Claim] = []
+    if settings.primary is not None:
+        metric, source = settings.primary.metric, "the study's primary outcome (its `evidence.primary`)"
+        claims = [
+            _better(PRIMARY, *pair, metric, source, prefix=f"{PRIMARY}.") for pair in settings.primary.comparisons
+        ]
+    source = "asked of every rule and each of its controls (docs/rules.md)"
+    of_bench = [(OVER_BASELINE, rule, settings.baselines[0]) for rule in rules_of(settings)]
+    of_bench += [(OVER_CONTROLS, rule, control) for control, rule in bench_controls(settings).items()]
+    claims += [_better(*asked, BENCH_METRIC, source) for asked in of_bench]
+    return [*claims, *read_claims(path)]
+
+
+class Screened(NamedTuple):
+    """A rule's training reward less that of one of its controls, over the tuning seeds."""
+
+    model: str
+    rule: str
+    control: str
+    difference: float  # a share
+    low: float  # Student's 95 % limits; 0 where no seed differs, else NaN where there is no spread
+    high: float
+    settled: bool  # whether both limits are within the margin
+
+
+def screening(
+    arms: Mapping[str, Any], rules: Sequence[str], controls: Mapping[str, str], baseline: str, margin: float
+) -> Iterator[Screened]:
+    """Each model's rules in their order, each beside the model's controls of it, or beside the baseline without any.
+
+    The reward is that of the last quarter of a training at the rate that the arm chose.
+
+    Args:
+        arms: MODEL/VARIANT -> its `learning_rate` and its `rewards` by rate and seed, as in `rates.json`.
+        rules: the variants to settle.
+        controls: each control -> its rule.
+        baseline: the variant beside which rules without a control are.
+        margin: of equivalence, a share.
+    """
+    for model in dict.fromkeys(arm.split("/")[0] for arm in arms):
+        trained = {arm.split("/")[1] for arm in arms if arm.startswith(f"{model}/")}
+        for rule in filter(trained.__contains__, rules):
+            for control in [name for name, of in controls.items() if of == rule and name in trained] or [baseline]:
+                tuned = [arms[f"{model}/{variant}"] for variant in (rule, control)]  # both with all tuning seeds
+                ours, theirs = (arm["rewards"][f"{arm['learning_rate']:g}"] for arm in tuned)
+                differences = [ours[seed] - theirs[seed] for seed in ours]
+                found = over_runs(differences)
+                low, high = float(found.low), float(found.high)
+                if len(differences) > 1 and not any(differences):
+                    low = high = 0.0
+                yield Screened(model, rule, control, float(found.mean), low, high, -margin < low and high < margin)

@@ -8,7 +8,7 @@ import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config.load import load_study
-from ict_core.evidence.screening import Screened, screening
+from ict_core.evidence.bench import Screened, screening
 from ict_core.store.layout import REPOSITORY
 from ict_core.store.manifests import write_manifest
 
