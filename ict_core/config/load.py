@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +25,8 @@ from ict_core.config.tuning import StoredRates
 from ict_core.process.numerics import Numerics
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, repository, stored_folder
 
-# the reader of the files in each folder of `configs` that a study names
+# of the files in each folder of `configs` that a study names, besides `methods`
 _SCHEMAS: dict[str, Any] = {"training": Training, "models": Model, "benchmarks": Benchmark, "data": TrainingSet}
-_READERS = {kind: partial(read_section, schema=schema) for kind, schema in _SCHEMAS.items()} | {"methods": read_method}
-_AS_WRITTEN = (  # the fields that a study takes unchanged from its file
-    *("note", "scale", "data", "evaluation", "grading", "evidence"),
-    *("grid", "baselines", "tuning", "token_study", "learning_curve", "rollouts_mib", "shown", "beside"),
-)
 
 
 def load_study(path: Path) -> Study:
@@ -41,11 +35,9 @@ def load_study(path: Path) -> Study:
     Raises:
         UserError: something is wrong; one line for each problem, with file, key, value and what is allowed.
     """
+    file: StudyFile = load_section(path, StudyFile)
     mistakes = Mistakes()
-    file: StudyFile = read_section(path, StudyFile, mistakes)
-    if file is None:
-        mistakes.raise_if_any()
-    mistakes.add_all(path, _check_name("study", file.study, path.stem))
+    mistakes.add(path, *_check_name("study", file.study, path.stem))
     read = _read_named(path, file, mistakes)
     models, methods, benchmarks, train_sets = (read[kind] for kind in ("models", "methods", "benchmarks", "data"))
     for variant, method in methods.items():
@@ -55,21 +47,21 @@ def load_study(path: Path) -> Study:
     training = read["training"].get(file.training)
     trained = {variant: methods[variant] for variant in file.variants() if variant in methods}
     for variant, method in trained.items():
-        mistakes.add_all(_file(path, "methods", variant), _check_method(method, methods, training, file))
+        mistakes.add(_file(path, "methods", variant), *_check_method(method, methods, training, file))
     for name, model in models.items():
         model_file = _file(path, "models", name)
         if isinstance(model, LocalModel):
-            mistakes.add_all(model_file, _check_path(model_file, "path", model.path))
+            mistakes.add(model_file, *_check_path(model_file, "path", model.path))
         if training is not None:
-            mistakes.add_all(model_file, _check_model(model, training, file))
+            mistakes.add(model_file, *_check_model(model, training, file))
         if file.numerics == "deterministic" and model.hardware is None:
             allowed = f"portable, portable-avx512 or native, as {name} states no `hardware` and runs on the CPU"
-            mistakes.add_all(path, [refused("numerics", file.numerics, allowed)])
-    mistakes.add_all(path, _check_study(file, training, models, trained, train_sets))
-    mistakes.add_all(path, _check_path(path, "data.mirror", file.data.mirror))
+            mistakes.add(path, refused("numerics", file.numerics, allowed))
+    mistakes.add(path, *_check_study(file, training, models, trained, train_sets))
+    mistakes.add(path, *_check_path(path, "data.mirror", file.data.mirror))
     for key, arm in file.evidence.validity.arms().items() if file.evidence.validity else ():
         _check_named(mistakes, path, f"evidence.validity.{key}", _file(path, "methods", arm))
-    mistakes.add_all(path, _check_gates(file.evidence.validity, trained) if file.evidence.validity else ())
+    mistakes.add(path, *(_check_gates(file.evidence.validity, trained) if file.evidence.validity else ()))
     stored_rates = _read_rates(file.rates_of, path, mistakes) if file.rates_of else None
     mistakes.raise_if_any()
     if file.job_hours is not None:
@@ -77,27 +69,25 @@ def load_study(path: Path) -> Study:
         for name, model in models.items():
             if model.hardware is not None:
                 models[name] = model.changed(hardware=model.hardware.changed(**hours))
+    own = file.data.problems_of or {}
     for name, benchmark in benchmarks.items():
-        benchmarks[name] = _with_problems(
-            benchmark, (file.data.problems_of or {}).get(name, file.data.problems_per_benchmark)
-        )
+        benchmarks[name] = _with_problems(benchmark, own.get(name, file.data.problems_per_benchmark))
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
-    study = Study(
-        name=file.study,
-        rates_of=stored_rates,
-        training=read["training"][file.training],
-        models=models,
-        methods=trained,
-        benchmarks=benchmarks,
-        train_sets=train_sets,
-        numerics=file.numerics or numerics,
-        trackers=file.trackers,
-        **{key: getattr(file, key) for key in _AS_WRITTEN},
-    )
+    resolved: dict[str, Any] = {
+        "name": file.study,
+        "rates_of": stored_rates,
+        "training": read["training"][file.training],
+        "models": models,
+        "methods": trained,
+        "benchmarks": benchmarks,
+        "train_sets": train_sets,
+        "numerics": file.numerics or numerics,
+    }
+    study = Study(**{key: value for key, value in file if key in Study.__dataclass_fields__} | resolved)
     checks = [_check_recipes(study), _check_recorded(study)]
     checks += [check_rates(study, stored_rates)] if stored_rates else []
     for check in checks:
-        mistakes.add_all(path, check)
+        mistakes.add(path, *check)
         mistakes.raise_if_any()  # the next one has a meaning only with recipes that are right
     chosen = stored_rates.choices(study.rated_arms()) if stored_rates else []
     return replace(study, tuned={(choice["model"], choice["variant"]): choice["learning_rate"] for choice in chosen})
@@ -131,15 +121,17 @@ def _read_named(path: Path, file: StudyFile, mistakes: Mistakes) -> dict[str, di
 
     A file with a problem is left out.
     """
-    read: dict[str, dict[str, Any]] = {kind: {} for kind in _READERS}
+    read: dict[str, dict[str, Any]] = {kind: {} for kind in (*_SCHEMAS, "methods")}
     waiting = [(path, *named) for named in file.names()]
     for asker, kind, key, name in waiting:
         named = _file(path, kind, name)
         if kind == "methods" and name == BASE_VARIANT:
-            mistakes.refuse(asker, key, name, "any name but the untrained model's")
+            mistakes.add(asker, refused(key, name, "any name but the untrained model's"))
         elif _check_named(mistakes, asker, key, named) and name not in read[kind]:
-            section = read[kind][name] = _READERS[kind](named, mistakes=mistakes)
-            mistakes.add_all(named, _check_name("name", getattr(section, "name", name), name))
+            schema = _SCHEMAS.get(kind)
+            section = read_section(named, schema, mistakes) if schema else read_method(named, mistakes)
+            read[kind][name] = section
+            mistakes.add(named, *_check_name("name", getattr(section, "name", name), name))
             if kind == "methods" and section is not None and section.ablation is not None:
                 waiting.append((named, kind, "of", section.ablation.of))
     return {kind: {name: part for name, part in parts.items() if part is not None} for kind, parts in read.items()}
@@ -149,12 +141,11 @@ def _check_named(mistakes: Mistakes, asker: Path, key: str, named: Path) -> bool
     """Whether a file of `configs` exists that another file names under a key; note a mistake if it does not."""
     if not named.is_file():
         allowed = one_of(other.stem for other in named.parent.glob("*.yaml"))
-        mistakes.add(asker, key, f"{named.stem!r} names no file in configs/{named.parent.name}; {allowed}")
+        mistakes.add(asker, Fault(key, f"{named.stem!r} names no file in configs/{named.parent.name}; {allowed}"))
     return named.is_file()
 
 
 def _file(study: Path, kind: str, name: str) -> Path:
-    """The path of a file that a study names."""
     return study.resolve().parent.parent / kind / f"{name}.yaml"
 
 
@@ -174,7 +165,7 @@ def _check_stored(key: str, file: Path) -> Iterator[Fault]:
 def _read_rates(name: str, path: Path, mistakes: Mistakes) -> StoredRates | None:
     """The learning rates that a stored study chose; None where a problem was noted."""
     file = StudyFiles(repository(path) / stored_folder(name)).rates
-    mistakes.add_all(path, _check_stored("rates_of", file))
+    mistakes.add(path, *_check_stored("rates_of", file))
     return StoredRates.read(name, file) if file.is_file() else None
 
 
@@ -391,11 +382,11 @@ def check_sources(study: Study, root: Path, results: Path) -> None:
     ]
     study_file = configs / "studies" / f"{study.name}.yaml"
     for index, name in enumerate(study.beside):
-        mistakes.add_all(study_file, _check_stored(f"beside[{index}]", StudyFiles(root / stored_folder(name)).claims))
+        mistakes.add(study_file, *_check_stored(f"beside[{index}]", StudyFiles(root / stored_folder(name)).claims))
     if study.data.mirror is not None and not has_problems(results):
         named.append((study_file, "data.mirror", study.data.mirror, "OWNER/NAME/CONFIG/SPLIT.jsonl"))
     for file, key, path, content in named:
         if not (root / path).is_dir():
             allowed = f"one of {content}, absolute or from the repository's folder"
-            mistakes.add(file, key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}")
+            mistakes.add(file, Fault(key, f"{path!r}: there is no folder {root / path}; allowed: {allowed}"))
     mistakes.raise_if_any()

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ict_core.config.methods import Factor, Method
-from ict_core.config.mistakes import Mistakes
+from ict_core.config.mistakes import Mistakes, refused
 from ict_core.config.section import check_section, read_yaml
 from ict_core.config.selectors import method_schema, selector_sections
 from ict_core.errors import UserError
@@ -49,7 +49,7 @@ def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ())
     if isinstance(content, dict) and "of" in content:
         content = _filled(file, content, mistakes, variants)
     elif isinstance(content, dict) and "ablation" in content:
-        mistakes.refuse(file, "ablation", content["ablation"], "`of`, the variant, with the key that differs")
+        mistakes.add(file, refused("ablation", content["ablation"], "`of`, the variant, with the key that differs"))
         return None
     selector = content.get("selector") if isinstance(content, dict) else None  # its section is faster than the union
     schema = selector_sections().get(str(selector)) or method_schema()
@@ -59,25 +59,22 @@ def read_method(file: Path, mistakes: Mistakes, variants: tuple[Path, ...] = ())
 def _filled(file: Path, content: dict[str, Any], mistakes: Mistakes, variants: tuple[Path, ...]) -> Any:
     """All keys of a variant that states `of`, one other key and perhaps its source; None where a problem was noted."""
     of, own = content["of"], [key for key in content if key not in ("of", "source")]
-    base = _beside(file).get(str(of))
+    beside = {other.stem: other for other in sorted(file.parent.glob("*.yaml"))}
+    base = beside.get(str(of))
     if len(own) != 1:
-        mistakes.refuse(file, "of", of, f"with one other key, by which it differs; here are {', '.join(own) or 'none'}")
+        allowed = f"with one other key, by which it differs; here are {', '.join(own) or 'none'}"
+        mistakes.add(file, refused("of", of, allowed))
     elif own[0] not in get_args(Factor):
         allowed = f"one of the keys {', '.join(get_args(Factor))} beside `of` (`Factor` in config/methods.py)"
-        mistakes.refuse(file, own[0], content[own[0]], allowed)
+        mistakes.add(file, refused(own[0], content[own[0]], allowed))
     elif base is None:
-        mistakes.refuse(file, "of", of, f"one of {', '.join(_beside(file))}")
+        mistakes.add(file, refused("of", of, f"one of {', '.join(beside)}"))
     elif base in (file, *variants):
-        mistakes.refuse(file, "of", of, f"a variant that is not itself of {file.stem!r}")
+        mistakes.add(file, refused("of", of, f"a variant that is not itself of {file.stem!r}"))
     elif len(variants) == _MOST:
         allowed = f"at most {_MOST} steps to a file without `of`, and {base.stem!r} is one more"
-        mistakes.refuse(variants[0], "of", variants[1].stem, allowed)
+        mistakes.add(variants[0], refused("of", variants[1].stem, allowed))
     elif varied := read_method(base, mistakes, (*variants, file)):
         stated = {own[0]: content[own[0]], "source": content.get("source", varied.source)}
         return varied.settings() | stated | {"ablation": {"of": of, "factor": own[0]}}
     return None
-
-
-def _beside(file: Path) -> dict[str, Path]:
-    """The files in the folder of a variant's file, by the names of their variants."""
-    return {other.stem: other for other in sorted(file.parent.glob("*.yaml"))}

@@ -39,23 +39,15 @@ class Mistakes:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def add(self, file: Path, key: str, text: str) -> None:
-        """Note a problem of one key of one file, in one line."""
-        message = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())[:_LONGEST]
-        line = visible(message)
-        if line not in self.lines:  # a file is read again for each variant that varies it
-            self.lines.append(line)
-        if len(self.lines) == _MOST:
-            self.raise_if_any()
-
-    def add_all(self, file: Path, faults: Iterable[Fault]) -> None:
-        """Note faults of one file."""
+    def add(self, file: Path, *faults: Fault) -> None:
+        """Note faults of one file, each in one line."""
         for key, text in faults:
-            self.add(file, key, text)
-
-    def refuse(self, file: Path, key: str, value: object, allowed: str) -> None:
-        """Note a value that is not allowed."""
-        self.add(file, *refused(key, value, allowed))
+            message = " ".join(f"{shown(file)}: {f'{key[:100]}: ' if key else ''}{text}".split())[:_LONGEST]
+            line = visible(message)
+            if line not in self.lines:  # a file is read again for each variant that varies it
+                self.lines.append(line)
+            if len(self.lines) == _MOST:
+                self.raise_if_any()
 
     def raise_if_any(self) -> None:
         """Raise a UserError with all noted problems, one line each, if there are any."""
@@ -107,12 +99,9 @@ def faults_of(error: ValidationError, schema: Any) -> Iterator[Fault]:
             yield refused(key_path(place), value, allowed)
 
 
-Place = list[int | str]
-
-
-def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[Place, list[type[BaseModel]], FieldInfo | None]:
+def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[list[int | str], list[type[BaseModel]], FieldInfo | None]:
     """Pydantic's location without tags of unions, the sections allowed there (else around it), its field, if any."""
-    place: Place = []
+    place: list[int | str] = []
     sections, field = _sections(schema), None
     for part in loc:
         if isinstance(part, int):

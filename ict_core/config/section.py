@@ -54,7 +54,7 @@ class Section(BaseModel):
         return type(self)(**{**dict(self), **values})
 
     def dump(self) -> dict[str, Any]:
-        """The section as JSON-able values."""
+        """The section as JSON-able values, without the keys that change no result (`exclude=True`)."""
         return self.model_dump(mode="json")
 
 
@@ -81,7 +81,7 @@ def check_section(file: Path, content: Any, schema: Any, mistakes: Mistakes) -> 
     try:  # through JSON: strict mode then takes lists and numbers, but converts no text
         return TypeAdapter(schema).validate_json(json.dumps(content))
     except ValidationError as error:
-        mistakes.add_all(file, faults_of(error, schema))
+        mistakes.add(file, *faults_of(error, schema))
         return None
 
 
@@ -91,7 +91,7 @@ def read_yaml(file: Path, mistakes: Mistakes) -> Any:
         content = read_plain(file)
         return {} if content is None else content
     except FileNotFoundError:
-        mistakes.add(file, "", f"no such file; {one_of(other.stem for other in file.parent.glob('*.yaml'))}")
+        mistakes.add(file, Fault("", f"no such file; {one_of(other.stem for other in file.parent.glob('*.yaml'))}"))
     except (OSError, ValueError) as error:
-        mistakes.add(file, "", str(error))
+        mistakes.add(file, Fault("", str(error)))
     return None
