@@ -1,6 +1,6 @@
 """Everything but input files that determines a stage's outputs: the part of the study that its manifest states."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ict_core.config.inputs import Benchmark, Model, ScratchModel, TrainingSet
@@ -24,10 +24,44 @@ def stage_config(study: "Study", stage: str, cell: Cell | None = None) -> dict[s
         cell: for `train` a trained cell; for `generate` a trained cell or one of `Study.base_cells`; for `base`,
             `supervised_start` and `within_reach` one of `Study.base_cells`.
     """
-    if stage in _OF_CELL:
-        assert cell is not None
-        return _OF_CELL[stage](study, cell)
-    return _OF_STUDY[stage](study)
+    match stage:
+        case "train_data":
+            return train_data(study)
+        case "eval_data":
+            return {"seed": study.data.seed, "benchmarks": _problems(study.benchmarks)}
+        case "tune":
+            return {"rates": study.tuning and study.tuning.dump(), "recipe": study.training.learning_rate}
+        case "grade":
+            return study.grading.dump()
+        case "shadow":
+            return {"rules": _rules(study), "baseline": study.baselines[0]}
+        case "read_tokens":
+            read = {"temperature": study.evaluation.temperature, "passes": study.training.passes}
+            return read | {"numerics": study.numerics, "with_advantage": study.token_study.with_advantage}
+        case "token_study":
+            keys = study.token_study.model_dump(mode="json", exclude={"trained"})  # which `readings` alone reads
+            return {"rules": _rules(study), **keys, "seed": study.data.seed}
+        case "evidence":
+            return _evidence(study)
+    assert cell is not None
+    match stage:
+        case "base":
+            model = {"model": stated(cell.model, study.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
+            made_here = isinstance(study.models[cell.model], ScratchModel)  # fetched bytes depend on no numerics
+            return model | {"numerics": study.numerics} if made_here else model
+        case "supervised_start":
+            return {
+                "model": stated(cell.model, study.models[cell.model], exclude=NOT_OF_THE_TRAINING),
+                "training": {key: study.training.dump()[key] for key in ("precision", "threads")},
+                "numerics": study.numerics,
+            }
+        case "within_reach":
+            return _within_reach(study, cell)
+        case "train":
+            return study.resolve(cell)
+        case "generate":
+            return _generate(study, cell)
+    raise KeyError(stage)
 
 
 def _problems(sets: Mapping[str, Benchmark | TrainingSet]) -> dict[str, Any]:
@@ -45,25 +79,6 @@ def train_data(study: "Study") -> dict[str, Any]:
     generated = {"seed": study.data.seed, "train_problems": study.data.train_problems}
     sets = _problems(study.train_sets)
     return {**generated, "train_sets": sets} if sets else generated
-
-
-def _training_told(study: "Study") -> dict[str, Any]:
-    training = study.training.dump()
-    return training | {"rollouts": training["rollouts"] | {"server": None}} if training.get("rollouts") else training
-
-
-def _base(study: "Study", cell: Cell) -> dict[str, Any]:
-    model = {"model": stated(cell.model, study.base_model(cell), exclude=_NOT_OF_THE_WEIGHTS)}
-    made_here = isinstance(study.models[cell.model], ScratchModel)  # the bytes of a fetched model depend on no numerics
-    return model | {"numerics": study.numerics} if made_here else model
-
-
-def _supervised_start(study: "Study", cell: Cell) -> dict[str, Any]:
-    return {
-        "model": stated(cell.model, study.models[cell.model], exclude=NOT_OF_THE_TRAINING),
-        "training": {key: study.training.dump()[key] for key in ("precision", "threads")},
-        "numerics": study.numerics,
-    }
 
 
 def _within_reach(study: "Study", cell: Cell) -> dict[str, Any]:
@@ -88,29 +103,19 @@ def _generate(study: "Study", cell: Cell) -> dict[str, Any]:
     }
 
 
-def _eval_data(study: "Study") -> dict[str, Any]:
-    return {"seed": study.data.seed, "benchmarks": _problems(study.benchmarks)}
-
-
 def _rules(study: "Study") -> dict[str, Any]:
     return {variant: method.rule() for variant, method in study.methods.items()}
 
 
-def _read_tokens(study: "Study") -> dict[str, Any]:
-    return {
-        "temperature": study.evaluation.temperature,
-        "passes": study.training.passes,
-        "numerics": study.numerics,
-        "with_advantage": study.token_study.with_advantage,
-    }
-
-
 def _evidence(study: "Study") -> dict[str, Any]:
     """The whole study, as the evidence shows what was run, but without the folders and addresses of one machine."""
+    training = study.training.dump()
+    if training["rollouts"]:
+        training["rollouts"]["server"] = None
     return {
         "study": study.name,
         **{key: getattr(study, key) for key in ("note", "scale", "numerics")},
-        "training": _training_told(study),
+        "training": training,
         **{key: getattr(study, key).dump() for key in ("evaluation", "grading", "evidence")},
         "data": study.data.dump() | {"mirror": None},
         "models": {name: model.model_dump(mode="json", exclude={"path"}) for name, model in study.models.items()},
@@ -135,27 +140,3 @@ def _sources(study: "Study") -> dict[str, Any]:
     controlled = {m.source for m in study.methods.values() if m.control}
     sources = {variant: method.source for variant, method in study.methods.items() if method.source}
     return {"sources": sources} if controlled - {None, "ours"} else {}
-
-
-def _token_study(study: "Study") -> dict[str, Any]:
-    keys = study.token_study.model_dump(mode="json", exclude={"trained"})  # which `readings` alone reads
-    return {"rules": _rules(study), **keys, "seed": study.data.seed}
-
-
-_OF_CELL: dict[str, Callable[["Study", Cell], dict[str, Any]]] = {
-    "base": _base,
-    "supervised_start": _supervised_start,
-    "within_reach": _within_reach,
-    "train": lambda study, cell: study.resolve(cell),
-    "generate": _generate,
-}
-_OF_STUDY: dict[str, Callable[["Study"], dict[str, Any]]] = {
-    "train_data": train_data,
-    "eval_data": _eval_data,
-    "tune": lambda study: {"rates": study.tuning and study.tuning.dump(), "recipe": study.training.learning_rate},
-    "grade": lambda study: study.grading.dump(),
-    "shadow": lambda study: {"rules": _rules(study), "baseline": study.baselines[0]},
-    "read_tokens": _read_tokens,
-    "token_study": _token_study,
-    "evidence": _evidence,
-}
