@@ -84,8 +84,8 @@ class Training(Section):
     threads: Threads
     token_sample_every: Count  # steps between two samples for the token log
     token_sample_groups: Count  # groups in each of these samples
-    checkpoint_every: Count | None = None  # steps between two checkpoints to resume from; absent: no checkpoints
-    checkpoints_kept: Count = 2  # newest checkpoints kept during a training; the second in case the first is damaged
+    checkpoint_every: Count | None = Field(default=None, exclude=True)  # steps between two checkpoints; absent: none
+    checkpoints_kept: Count = Field(default=2, exclude=True)  # newest kept to resume from; the second if one is damaged
 
     def faults(self) -> Iterator[Fault]:
         rollouts, rows = self.sequences_per_step, self.micro_batch_sequences
@@ -99,10 +99,6 @@ class Training(Section):
         for key in ("steps", "checkpoint_every"):  # a checkpoint does not hold a rollout batch
             if (getattr(self, key) or 0) % self.updates:
                 yield refused(key, getattr(self, key), f"a multiple of updates_per_rollout = {self.updates}")
-
-    def dump(self) -> dict[str, Any]:
-        """The recipe as JSON-able values, without the keys that change no result."""
-        return self.model_dump(mode="json", exclude={"checkpoint_every", "checkpoints_kept"})
 
     @property
     def updates(self) -> int:

@@ -30,7 +30,7 @@ class Tuning(Section):
     seeds: tuple[Seed, ...] = Field(min_length=1)  # seeds that neither a cell nor a base model of the grid has
     steps: Count | None = Field(default=None, exclude_if=is_absent)  # steps of these trainings; absent: the recipe's
     extend: bool = Field(default=False, exclude_if=operator.not_)  # two more rates beyond an edge with the best rate
-    shared_rate: bool = Field(default=False, exclude_if=operator.not_)  # train each cell at the recipe's rate too
+    shared_rate: bool = Field(default=False, exclude=True)  # train each cell at the recipe's rate too
     halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on one seed, the best half on two, ...
 
     def faults(self) -> Iterator[Fault]:
@@ -47,10 +47,6 @@ class Tuning(Section):
             yield from unnamed(f"rates[{index}]", rate)
         if self.halving and len(self.seeds) < 2:
             yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
-
-    def dump(self) -> dict[str, Any]:
-        """What the choice of a rate depends on, as JSON-able values."""
-        return self.model_dump(mode="json", exclude={"shared_rate"})
 
     @property
     def seed_counts(self) -> tuple[int, ...]:
