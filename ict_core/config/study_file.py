@@ -261,7 +261,10 @@ class StudyFile(Section):
                 yield Fault(key, f"{name!r} is no benchmark of the study; {one_of(self.benchmarks)}")
         yield from self._repeated_cells()
         yield from self._lacking_baselines()
-        yield from self._seeds_that_tune_and_evaluate()
+        evaluated = {seed for block in self.grid for seed in block.seeds}
+        for index, seed in enumerate(self.tuning.seeds if self.tuning else ()):
+            if seed in evaluated:  # and so no generated base model both tunes and evaluates
+                yield refused(f"tuning.seeds[{index}]", seed, "a seed that no cell has, such as one from 900 on")
         named, variants = _by_place("shown", self.shown), self.variants()
         named |= _by_place("token_study.trained", self.token_study.trained)
         named |= {"evidence.validity.baseline": self.evidence.validity.baseline} if self.evidence.validity else {}
@@ -312,13 +315,6 @@ class StudyFile(Section):
             if {first, second} <= set(self.variants()) and not paired:
                 allowed = "two methods that the grid runs with two or more common seeds of a model"
                 yield refused(f"evidence.primary.comparisons[{index}]", [first, second], allowed)
-
-    def _seeds_that_tune_and_evaluate(self) -> Iterator[Fault]:
-        """Check that no seed both tunes and evaluates, so that no generated base model does."""
-        evaluated = {seed for block in self.grid for seed in block.seeds}
-        for index, seed in enumerate(self.tuning.seeds if self.tuning else ()):
-            if seed in evaluated:
-                yield refused(f"tuning.seeds[{index}]", seed, "a seed that no cell has, such as one from 900 on")
 
     def _seeds(self) -> dict[str, dict[str, set[int]]]:
         """The grid's seeds by model and variant."""
