@@ -1,8 +1,7 @@
 """Finds outputs of a study whose content is not what was written, by the checksums in manifests and frames."""
 
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 from ict_core.errors import Damaged, UserError
@@ -27,9 +26,9 @@ def damaged(results: Path) -> dict[Path, str]:
     may not read a file, or the disk fails.
     """
     faults: dict[Path, str] = {}
-    for check in _checks(results):
+    for path in _checked(results):
         try:
-            check()
+            _check(path)
         except Damaged as error:
             faults[error.output] = str(error)
         except UserError:  # no checksum, as in another version's: the job that reads it says so
@@ -45,41 +44,35 @@ def set_aside(output: Path) -> Path:
     return aside
 
 
-def _checks(results: Path) -> Iterator[Callable[[], object]]:
+def _checked(results: Path) -> Iterator[Path]:
+    """The checkpoints, manifests and frames of a study, each once."""
     study, cells = StudyFiles(results), cell_folder("*", "*", "*")
     patterns = (study.cell(cells).train, study.base_model("*", "*"), study.fetched_model("*"))
     checkpoints = {folder for pattern in patterns for folder in results.glob(str(pattern.relative_to(results)))}
     passed_over = {*checkpoints, study.logs, study.trackers("")}
     named = {folder for cell in results.glob(cells) for folder in cell.parents[:2]}  # as a study names models, variants
-    yield from (partial(_check_checkpoint, folder) for folder in sorted(checkpoints))
+    yield from sorted(checkpoints)
     for top, folders, files in os.walk(results):
         entries = [Path(top, name) for name in sorted(folders + files) if not name.endswith(_NOT_READ)]
         folders[:] = [path.name for path in entries if path.name in folders and path not in passed_over]
-        for path in sorted({*entries} - named):
-            if path.suffix == ".json":
-                yield partial(_check_manifest, path)
-            elif path.suffix == ".parquet":
-                yield partial(_check_frame, path)
+        yield from (path for path in sorted({*entries} - named) if path.suffix in (".json", ".parquet"))
 
 
-def _check_checkpoint(folder: Path) -> None:
-    manifest = folder / MANIFEST
-    if not manifest.is_file():
-        raise Damaged(f"{folder}: no checkpoint with its manifest", folder)
-    check_output(folder, folder, since=manifest.stat().st_mtime)
-
-
-def _check_manifest(path: Path) -> None:
-    stated = read_manifest(path)
-    name, key = _FRAMES.get(path.name, ("", ""))
-    frame = path.with_name(name) if name else path
-    if frame.exists() and frame.stat().st_mtime > path.stat().st_mtime and _hash(frame) != stated[key]:
-        raise Damaged(f"{frame}: its content is not what {path.name} says", frame)
-
-
-def _check_frame(path: Path) -> None:
-    if not any(path.name == frame and path.with_name(manifest).exists() for manifest, (frame, _) in _FRAMES.items()):
-        _hash(path)
+def _check(path: Path) -> None:
+    if path.suffix == ".parquet":
+        stating = [path.with_name(manifest) for manifest, (frame, _) in _FRAMES.items() if frame == path.name]
+        if not any(manifest.exists() for manifest in stating):
+            _hash(path)
+    elif path.suffix == ".json":
+        stated = read_manifest(path)
+        name, key = _FRAMES.get(path.name, ("", ""))
+        frame = path.with_name(name) if name else path
+        if frame.exists() and frame.stat().st_mtime > path.stat().st_mtime and _hash(frame) != stated[key]:
+            raise Damaged(f"{frame}: its content is not what {path.name} says", frame)
+    elif (manifest := path / MANIFEST).is_file():
+        check_output(path, path, since=manifest.stat().st_mtime)
+    else:
+        raise Damaged(f"{path}: no checkpoint with its manifest", path)
 
 
 def _hash(frame: Path) -> str:

@@ -37,12 +37,6 @@ _UNDER_WAY = ("running", "failed", "missing")  # states that the totals name wit
 _HAS = {"generate": "trained", "grade": "generated"}  # by the next job of a cell: its state before that job
 
 
-class _Step(NamedTuple):
-    rule: str
-    log: Path
-    outputs: tuple[Path, ...]
-
-
 def study_status(study: Study, results: Path, stored: Mapping[Cell, str]) -> list[Status]:
     """The status of every cell, of other jobs and of damaged files. `stored`: cells stored on their own, with notes."""
     files = StudyFiles(results)
@@ -50,39 +44,39 @@ def study_status(study: Study, results: Path, stored: Mapping[Cell, str]) -> lis
     statuses, logs = [], set()
     for cell in [*study.evaluated_cells(), *study.tuning_cells(), *later]:
         steps = _steps(study, files, cell)
-        logs |= {step.log for step in steps}
-        cell_status = Status(cell, "stored", note=stored[cell]) if cell in stored else _status(files, cell, steps)
-        statuses.append(cell_status)
+        logs |= {files.log_of(rule, cell.folder) for rule in steps}
+        statuses.append(Status(cell, "stored", note=stored[cell]) if cell in stored else _status(files, cell, steps))
     others = (log for log in sorted(files.logs.rglob("*.log")) if log not in logs)
     statuses += [status for log in others if (status := _of_log(log, log.relative_to(files.logs).with_suffix("")))]
     faults = (fault.replace(f"{results}/", "") for fault in damaged(results).values())
     return [*statuses, *(Status(None, "damaged", note=fault) for fault in faults)]
 
 
-def _steps(study: Study, files: StudyFiles, cell: Cell) -> list[_Step]:
-    """The jobs of a cell, in order."""
+def _steps(study: Study, files: StudyFiles, cell: Cell) -> dict[str, tuple[Path, ...]]:
+    """The outputs of each job of a cell, by the job's rule, in order."""
     paths = files.cell(cell.folder)
-    made = [("train", (paths.train,))]
+    made = {"train": (paths.train,)}
     if cell.variant == BASE_VARIANT:
         model = study.models[cell.model]
         rule = "pretrain" if model.kind == "pretrained-from-scratch" else "fetch_model"
-        made = [("supervised_start" if model.supervised_start else rule, (files.base_model(cell.model, cell.seed),))]
-    answered = [("generate", (paths.completions, paths.generation)), ("grade", (paths.grades, paths.grading))]
-    rules = [*made, *(answered if cell in study.evaluated else [])]
-    return [_Step(rule, files.log_of(rule, cell.folder), outputs) for rule, outputs in rules]
+        made = {"supervised_start" if model.supervised_start else rule: (files.base_model(cell.model, cell.seed),)}
+    answered = {"generate": (paths.completions, paths.generation), "grade": (paths.grades, paths.grading)}
+    return made | answered if cell in study.evaluated else made
 
 
-def _status(files: StudyFiles, cell: Cell, steps: Sequence[_Step]) -> Status:
+def _status(files: StudyFiles, cell: Cell, steps: Mapping[str, tuple[Path, ...]]) -> Status:
     """The status of a cell, by its first job whose outputs are not all there."""
-    for number, step in enumerate(steps):
-        missing = [output.relative_to(files.results).as_posix() for output in step.outputs if not output.exists()]
+    for number, (rule, outputs) in enumerate(steps.items()):
+        missing = [output.relative_to(files.results).as_posix() for output in outputs if not output.exists()]
         if not missing:
             continue
-        if status := _of_log(step.log, step.rule):
+        log = files.log_of(rule, cell.folder)
+        if status := _of_log(log, rule):
             return status._replace(cell=cell)
-        if step.log.exists() or any(output.exists() for after in steps[number:] for output in after.outputs):
-            return Status(cell, "missing", step.rule, ", ".join(missing))
-        return Status(cell, _HAS.get(step.rule, "waiting"), step.rule)
+        rest = [output for after in list(steps.values())[number:] for output in after]
+        if log.exists() or any(output.exists() for output in rest):
+            return Status(cell, "missing", rule, ", ".join(missing))
+        return Status(cell, _HAS.get(rule, "waiting"), rule)
     return Status(cell, "done")
 
 
