@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import stats
 
 from ict_core.comparison.answers import counted
-from ict_core.comparison.bayes import credible_interval
 from ict_core.errors import UserError
 from ict_core.statistics.analysis import analyse
 from ict_core.statistics.contrasts import Comparisons, verdicts
 from ict_core.statistics.deciding import IDENTICAL, MOST_SEEDS, NO_SPREAD, detectable, holm, seeds_needed, two_one_sided
-from ict_core.statistics.intervals import Estimate, Floats, over_clusters
+from ict_core.statistics.intervals import LEVEL, Estimate, Floats, over_clusters
 from ict_core.statistics.metrics import metric_values, samples_needed
 from ict_core.statistics.schemas import ALPHA, AVERAGE, PASS_METRICS, ROUNDING
 
@@ -26,6 +27,8 @@ DIFFERENCES = (
     *("model", "baseline", "benchmark", "metric", "over", "units", "difference", "low", "high"),
     *("p", "p_adjusted", "p_equivalence_adjusted", "detectable", "needed", "verdict"),
 )
+_SHARES = (np.arange(1000) + 0.5) / 1000  # values of the mean at which the posterior is evaluated
+_CONCENTRATIONS = (np.arange(100) + 0.5) / 100  # quantiles of the prior of d, of equal weight
 _MODEL = "compared"  # the model in the frames for `analyse`; the compared models are its variants
 
 
@@ -124,6 +127,33 @@ def _levels(counts: pd.DataFrame, models: Sequence[str], metrics: Sequence[str])
                 limits = credible_interval(of_benchmark["n"], of_benchmark["correct"])
                 found.loc[place, ["bayes_low", "bayes_high"]] = limits
     return _without_average_of_one(found[list(LEVELS)])
+
+
+def credible_interval(n: ArrayLike, correct: ArrayLike) -> tuple[float, float]:
+    """The central 95 % credible interval of a run's mean share of right answers, over new problems of the same kind.
+
+    For each problem `n` is the number of graded samples, at least 1, and `correct` that of the right ones, (problems,).
+
+    The model of Bowyer, Aitchison and Ivanova 2025 (arXiv:2503.01747): theta ~ Beta(1, 1), d ~ Gamma(1, 1), the
+    share of a problem ~ Beta(d theta, d (1 - theta)), its right answers binomial. With one sample per problem d
+    drops out, and the posterior is Beta(1 + right, 1 + wrong). Otherwise d is integrated out, and the limits are
+    accurate to 0.001.
+    """
+    samples, right = np.asarray(n, dtype=np.int64), np.asarray(correct, dtype=np.int64)
+    tails = np.array([(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    if (samples == 1).all():
+        low, high = stats.beta.ppf(tails, 1 + right.sum(), 1 + (samples - right).sum())
+        return float(low), float(high)
+    cases, counts = np.unique(np.stack([samples, right]), axis=1, return_counts=True)
+    d = stats.gamma.ppf(_CONCENTRATIONS, 1.0)[:, None]
+    a, b = d * _SHARES, d * (1 - _SHARES)
+    logs = sum(
+        count * stats.betabinom.logpmf(k, m, a, b) for m, k, count in zip(*cases.tolist(), counts.tolist(), strict=True)
+    )
+    weights = np.exp(logs - np.max(logs)).sum(axis=0)
+    cumulative = np.cumsum(weights) / weights.sum()
+    low, high = np.interp(tails, cumulative, _SHARES)
+    return float(low), float(high)
 
 
 def _over_runs(
@@ -236,14 +266,13 @@ def _without_average_of_one(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems: Sequence[str]) -> Iterator[str]:
-    runs = counts.groupby("model", sort=False)["run"].nunique()
-    single = [str(model) for model, number in runs.items() if number == 1]
+    numbers, clustered = counts.groupby("model", sort=False)["run"].agg(set), _is_clustered(_clusters(counts))
+    single = [str(model) for model, runs in numbers.items() if len(runs) == 1]
     if by_runs:
         yield (
             f"{', '.join(by_runs)} less {first}: tested over runs, paired by number. Without shared seeds this is right"
             " too. Intervals are for new runs on these problems."
         )
-    numbers, clustered = counts.groupby("model")["run"].agg(set), _is_clustered(_clusters(counts))
     for model in by_runs:
         if others := numbers[model] ^ numbers[first]:
             left = ", ".join(map(str, sorted(others)))
@@ -254,14 +283,14 @@ def _notes(counts: pd.DataFrame, first: str, by_runs: Sequence[str], by_problems
             f"{', '.join(by_problems)} less {first}: tested over {over}. The intervals are for new problems of this"
             " kind and these very models. Another training run of a method may differ by more."
         )
-    several = [model for model in by_problems if min(runs[model], runs[first]) > 1]
+    several = [model for model in by_problems if min(len(numbers[model]), len(numbers[first])) > 1]
     if unpaired := [model for model in several if len(numbers[model] & numbers[first]) < 2]:
         yield f"{', '.join(unpaired)} less {first}: no two runs have their numbers in both: no pairs of runs."
     if copies := [model for model in several if model not in unpaired]:
         yield f"{', '.join(copies)} less {first}: all runs of each are equal, as at temperature 0, and count as one."
     if single:
         yield f"One run alone: {', '.join(single)}. What another seed would give is in no interval of these."
-    if len(single) < len(runs) and clustered:
+    if len(single) < len(numbers) and clustered:
         yield "Intervals over runs, and levels of several runs, take every problem for independent of the others."
     if missing := int((counts["sampled"] - counts["n"]).sum()):
         yield f"{missing} of {counts['sampled'].sum()} samples were not graded; they count as neither right nor wrong."

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from ict_core import compare
-from ict_core.comparison.bayes import credible_interval
+from ict_core.comparison.compare import credible_interval
 from ict_core.comparison.show import as_json, as_page, as_text
 from ict_core.errors import UserError
 from ict_core.statistics.intervals import over_clusters, over_problems
