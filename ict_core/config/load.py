@@ -252,7 +252,7 @@ def _check_study(
     if recipe is not None and steps is not None:
         batches = [method.batch for method in methods.values() if method.batch]
         warmups = [*(method.warmup or 0 for method in methods.values()), *(batch.warmup_steps for batch in batches)]
-        lowest = max(recipe.lr_warmup_steps, *warmups) + 1
+        lowest = max([recipe.lr_warmup_steps, *warmups]) + 1
         shortest = min([recipe.steps, *(batch.steps for batch in batches)])
         if not lowest <= steps < shortest:
             allowed = f"{lowest} (after the warm-ups) to {shortest - 1}, below those of every variant"
