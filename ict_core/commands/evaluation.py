@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard
 
 from typer import Argument, Option
 
@@ -26,8 +26,6 @@ from ict_core.store.files import remove
 from ict_core.store.layout import REPOSITORY
 
 if TYPE_CHECKING:
-    from typing import TypeGuard
-
     import pandas as pd
 
     from ict_core.config.inputs import Benchmark, Model

@@ -8,7 +8,8 @@ from typer import Argument, Option
 
 from ict_core.errors import UserError
 from ict_core.jobs.command import CELL, GRADING, MODEL_GROUP, STUDY_GROUP, MaybeStudyFile, above_0, command, prepare
-from ict_core.store.layout import METHODS
+from ict_core.store.files import write_text
+from ict_core.store.layout import METHODS, CellFiles, StudyFiles
 
 Count = Annotated[int, Option(help="prompts, drawn at random")]
 
@@ -108,8 +109,6 @@ def tokens(
 
     model = inspected(cell, study)
     prepare()
-    from ict_core.store.files import write_text
-    from ict_core.store.layout import CellFiles, StudyFiles
     from ict_core.tools.inspection.page import chosen_problems, tokens_page, with_rules
 
     rules = with_rules(model, method or [])
@@ -128,8 +127,6 @@ def browse(
 ) -> None:
     """Write a page of each cell's kept training rollouts, CELL/rollouts.html: by step, problem and reward."""
     prepare()
-    from ict_core.store.files import write_text
-    from ict_core.store.layout import CellFiles
     from ict_core.tools.inspection.rollouts import rollouts_page
 
     for cell in cells:

@@ -269,17 +269,17 @@ def _inspect_parts(file: Path) -> tuple[Any, Any]:
             log = json.loads(file.read_bytes())
             return log, log["samples"]
         with zipfile.ZipFile(file) as archive:
-            return tuple(json.loads(_member(file, archive.getinfo(f"{name}.json"))) for name in ("header", "summaries"))
+            return tuple(json.loads(_member(archive, f"{name}.json")) for name in ("header", "summaries"))
     except (*_DAMAGED, OSError, ValueError, KeyError, RecursionError) as error:
         raise UserError(f"{file}: cannot be read as a finished log of Inspect: {error}") from None
 
 
-def _member(file: Path, member: zipfile.ZipInfo) -> bytes:
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     """The content of a file in an archive; Inspect uses Zstandard, which Python's zipfile reads from 3.14 on."""
+    member = archive.getinfo(name)
     if member.compress_type != _ZSTANDARD:
-        with zipfile.ZipFile(file) as archive:
-            return archive.read(member)
-    with file.open("rb") as log:
+        return archive.read(member)
+    with Path(str(archive.filename)).open("rb") as log:
         log.seek(member.header_offset)
         head = log.read(30)  # the local header; it ends with the lengths of name and extra field, which follow
         log.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)

@@ -119,7 +119,6 @@ def _follow(schema: Any, loc: Sequence[int | str]) -> tuple[list[int | str], lis
 
 
 def _sections(kind: Any) -> list[type[BaseModel]]:
-    """The section classes in a type."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
     return [section for part in get_args(kind) for section in _sections(part)]

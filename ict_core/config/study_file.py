@@ -17,7 +17,6 @@ _LARGEST_K = 4  # the largest k of pass@k in the tables
 _OF_TABLES = ("average", "metric", "model", "seeds", "variant")  # columns beside those of benchmarks
 
 Tracker = Literal["tensorboard", "trackio", "wandb"]
-Pair = Annotated[int, Field(ge=2, le=10_000)]
 Points = Annotated[float, Field(ge=0, lt=100)]
 Compared = Literal["pass@1", "pass@4"]  # a metric in which methods are compared
 
@@ -28,7 +27,8 @@ class WithinReach(Section):
     For the other problems all rollouts of a group tend to have the same reward, so that all advantages are 0.
     """
 
-    samples: Pair  # answers to each problem, by the evaluation's engine at the training's temperature
+    # answers to each problem, by the evaluation's engine at the training's temperature
+    samples: int = Field(ge=2, le=10_000)
     problems: Count | None = None  # how many problems are answered, drawn by `data.seed`; absent: all
 
 
