@@ -27,8 +27,7 @@ class WithinReach(Section):
     For the other problems all rollouts of a group tend to have the same reward, so that all advantages are 0.
     """
 
-    # answers to each problem, by the evaluation's engine at the training's temperature
-    samples: int = Field(ge=2, le=10_000)
+    samples: int = Field(ge=2, le=10_000)  # answers a problem, by the evaluation's engine at the training's temperature
     problems: Count | None = None  # how many problems are answered, drawn by `data.seed`; absent: all
 
 
