@@ -360,14 +360,14 @@ def verify(
 def _against(run: Path | None, stored: Path, given: list[str]) -> int:
     from ict_core.store.layout import StudyFiles
     from ict_core.store.manifests import read_manifest
-    from ict_core.tools.verify.compare import against, against_page
+    from ict_core.tools.verify.compare import against
 
     if given:
         raise UserError(f"--{given[0]}: is for a cell; allowed with --against: the folder of a study's results alone")
     results = run or REPOSITORY / study_folder(read_manifest(StudyFiles(stored).settings)["study"])
-    outcome = against(results, stored)
-    print(against_page(outcome, results, stored), end="")
-    return int(not outcome.same)
+    text, same = against(results, stored)
+    print(text, end="")
+    return int(not same)
 
 
 @command("lease")

@@ -60,7 +60,7 @@ def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> It
     """
     file = place.manifest(stage)
     manifest = read_manifest(file)
-    for name in _STATED[stage] if names is None else names:
+    for name in _STATED[stage] if names is None else [name for name in _STATED[stage] if name in names]:
         stated = place.stated(stage, name)
         what = f"{stage}: {name}_sha256 of {file.name} is that of {short(stated)}"
         if name == "problems" and not stated.exists():

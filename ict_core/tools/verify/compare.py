@@ -31,19 +31,19 @@ from ict_core.tools.walk import links_of
 _LIBRARY = Path(__file__).parents[2]
 _BEFORE = ("config", "packages", "python")
 _LISTED = 20  # lines of a list
-_INPUTS = {"pretrain": (), "train": ("problems", "base"), "generate": ("problems",), "grade": ("problems",)}
+_INPUTS = ("problems", "base")
 _AFTER = ("platform", "process", "ranks", "trl", "engine_settings")
 
 
 def changes_before(place: Place, study: Study, stages: Sequence[str]) -> Iterator[str]:
     """The differences in configuration, packages, code and inputs from those of the stored cell, a line each."""
     for stage in stages:
+        made = "base" if stage == "pretrain" else stage
         stored = read_manifest(place.manifest(stage))
-        config = study.stage_config("base" if stage == "pretrain" else stage, place.cell)
-        now = manifest(json.loads(json.dumps(config)))
+        now = manifest(json.loads(json.dumps(study.stage_config(made, place.cell))))
         lines = [*_differences(stored, now, _BEFORE), *_code(stored["source"]["loaded"])]
         yield from (f"{stage}: {line}" for line in lines)
-        yield from (link.what for link in links_of(place, stage, _INPUTS[stage]) if link.holds is False)
+        yield from (link.what for link in links_of(place, made, _INPUTS) if link.holds is False)
 
 
 def _code(loaded: dict[str, str]) -> Iterator[str]:
@@ -225,58 +225,37 @@ _TIMED = (_RUN.frame("compute"), *(_RUN.table("compute", kind) for kind in TABLE
 _LONGEST = 200  # characters of a line of a list
 
 
-class Against(NamedTuple):
-    """The differences between a run and a stored one."""
+def against(results: Path, stored: Path) -> tuple[str, bool]:
+    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``.
 
-    files: dict[str, str]  # every stored file but those with wall times: `same`, `differs` or `missing`
-    verdicts: dict[str, tuple[str, str]]  # the stored verdict and the run's, of claims where they differ
-    claims: int  # how many both have
-    kinds: list[str]  # differences of code, packages and hardware, in words
-    configuration: list[str]  # which keys of `study.json` differ
-
-    @property
-    def same(self) -> bool:
-        """Whether every file is the same bytes."""
-        return set(self.files.values()) == {"same"}
-
-
-def against(results: Path, stored: Path) -> Against:
-    """Compare a finished run, ``results/STUDY``, with one that `make reference` stored, ``results/reference/mini``."""
+    Returns what `ict verify --against` prints, and whether every stored file without wall times is the same bytes.
+    """
     studies = [StudyFiles(folder) for folder in (stored, results)]
     for file in (file for study in studies for file in (study.settings, study.claims, study.manifest)):
         if not file.is_file():
             raise UserError(f"{file}: no such file; allowed: the folder of a study that has ended well")
-    names = sorted(path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file())
+    lines = [f"{results} against {stored}"]
+    settings = [read_manifest(study.settings) for study in studies]
+    if keys := [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]:
+        lines += ["not of the same configuration:", *listed(keys, _LONGEST)]
     timed = {path.as_posix() for path in _TIMED}
-    files = {name: _compared(results / name, stored / name) for name in names if name not in timed}
+    names = {path.relative_to(stored).as_posix() for path in stored.rglob("*") if path.is_file()} - timed
+    states = {name: _compared(results / name, stored / name) for name in sorted(names)}
+    differing = [f"{name} {state}" for name, state in states.items() if state != "same"]
+    same, uncompared = len(states) - len(differing), "(wall times and manifests are not compared)"
+    lines += [f"files: {same} of {len(states)} are the same bytes {uncompared}", *listed(differing, _LONGEST)]
     theirs, ours = (dict(claims_of(study.claims)[1][["id", "verdict"]].to_numpy().tolist()) for study in studies)
     both = [name for name in theirs if name in ours]
-    verdicts = {name: (theirs[name], ours[name]) for name in both if theirs[name] != ours[name]}
-    settings = [read_manifest(study.settings) for study in studies]
-    keys = [f"{key}: {then} -> {now}" for key, then, now in compare(*settings).different]
+    changed = [f"{name}: {theirs[name]} -> {ours[name]}" for name in both if theirs[name] != ours[name]]
+    lines += [f"verdicts: {len(both) - len(changed)} of {len(both)} are the same", *listed(changed, _LONGEST)]
     then_kinds, now_kinds = (kinds(read_manifest(study.manifest)) for study in studies)
     causes = [f"{kind}: {then} -> {now_kinds[kind]}" for kind, then in then_kinds.items() if now_kinds[kind] != then]
-    return Against(files, verdicts, len(both), causes, keys)
+    if differing and causes:
+        lines += ["what may be the cause:", *listed(causes, _LONGEST)]
+    return "\n".join(lines) + "\n", not differing
 
 
 def _compared(ours: Path, theirs: Path) -> str:
     if not ours.is_file():
         return "missing"
     return "same" if hash_file(ours) == hash_file(theirs) else "differs"
-
-
-def against_page(outcome: Against, results: Path, stored: Path) -> str:
-    """What `ict verify --against` prints."""
-    lines = [f"{results} against {stored}"]
-    if outcome.configuration:
-        lines += ["not of the same configuration:", *listed(outcome.configuration, _LONGEST)]
-    differing = [f"{name} {state}" for name, state in outcome.files.items() if state != "same"]
-    same = len(outcome.files) - len(differing)
-    uncompared = "(wall times and manifests are not compared)"
-    lines += [f"files: {same} of {len(outcome.files)} are the same bytes {uncompared}", *listed(differing, _LONGEST)]
-    changed = [f"{name}: {then} -> {now}" for name, (then, now) in outcome.verdicts.items()]
-    lines.append(f"verdicts: {outcome.claims - len(changed)} of {outcome.claims} are the same")
-    lines += listed(changed, _LONGEST)
-    if differing and outcome.kinds:
-        lines += ["what may be the cause:", *listed(outcome.kinds, _LONGEST)]
-    return "\n".join(lines) + "\n"
