@@ -25,28 +25,38 @@ from ict_core.store.manifests import check_files, remember_source
 from ict_core.training.fast.packed_forward import add_packed_forward
 
 
+class Prompt(NamedTuple):
+    """One prompt's rollouts."""
+
+    number: int  # in the order of the problems
+    benchmark: str
+    problem: str
+    rollouts: Rollouts
+    rewards: Tensor  # 1 for a correct answer, else 0; NaN if it could not be graded
+
+    @property
+    def advantages(self) -> Tensor:
+        """:func:`group_advantages`; all 0 unless there are right and wrong answers."""
+        return group_advantages(self.rewards, len(self.rewards))
+
+
 class Policy:
     """A model in float32, in evaluation mode, on a GPU if one is visible; it reads the rollouts of a study."""
 
     def __init__(self, checkpoint: Path, study: Study) -> None:
         torch.set_num_threads(study.evaluation.threads)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self.tokenizer = read_tokenizer(checkpoint)
         self.model: Any = read_model(checkpoint, "float32").eval().to(device)
         self.temperature = study.evaluation.temperature
         self.packed = study.training.passes == "packed"  # without padding; else as padded rows, for any model
         if self.packed:
             add_packed_forward(self.model, self.temperature)
 
-    def rollouts(self, prompt: str, ids: Sequence[Sequence[int]]) -> Rollouts:
-        """The rollouts of one prompt, which is in its template already, from the tokens that were sampled."""
-        return Rollouts.of(self.tokenizer, [prompt] * len(ids), [torch.tensor(some) for some in ids])
-
     @torch.no_grad()
-    def tokens(self, rollouts: Rollouts, rewards: Tensor, advantages: Tensor) -> pd.DataFrame:
-        """`records.TOKENS` of one prompt's rollouts, every score included."""
-        statistics, *_ = read_groups(self.model, rollouts, len(rewards), self.temperature, self.packed)
-        return token_rows(rollouts, statistics, rewards, advantages)
+    def tokens(self, prompt: Prompt) -> pd.DataFrame:
+        """`records.TOKENS` of one prompt's rollouts, every score included; the group is the prompt's number."""
+        statistics, *_ = read_groups(self.model, prompt.rollouts, len(prompt.rewards), self.temperature, self.packed)
+        return token_rows(prompt.rollouts, statistics, prompt.rewards, prompt.advantages).assign(group=prompt.number)
 
     @torch.no_grad()
     def logits(self, rollouts: Rollouts) -> Tensor:
@@ -55,61 +65,44 @@ class Policy:
         logits: Tensor = lm_head(self.model).logits(states).float().cpu()
         return logits[where.clamp(min=0).cpu()]
 
-    def gradients(self, rollouts: Rollouts, advantages: Tensor, weights: Sequence[Tensor]) -> list[tuple[float, float]]:
-        """:func:`gradient_shares` of rules' weights, (B, T) each."""
-        return gradient_shares(self.model, rollouts, advantages, weights, self.temperature, self.packed)
-
-
-class Prompt(NamedTuple):
-    """One prompt's rollouts."""
-
-    number: int  # in the order of the problems
-    benchmark: str
-    problem: str
-    prompt: str  # in the model's template
-    ids: list[tuple[int, ...]]  # of each rollout
-    rewards: Tensor  # 1 for a correct answer, else 0; NaN if it could not be graded
-
-    @property
-    def advantages(self) -> Tensor:
-        """:func:`group_advantages`; all 0 unless there are right and wrong answers."""
-        return group_advantages(self.rewards, len(self.ids))
+    def gradients(self, prompt: Prompt, weights: Sequence[Tensor]) -> list[tuple[float, float]]:
+        """:func:`gradient_shares` of rules' weights, (B, T) each, on one prompt's rollouts."""
+        given = prompt.rollouts, prompt.advantages, weights
+        return gradient_shares(self.model, *given, self.temperature, self.packed)
 
 
 def opened(study: Study, model: str, checkpoint: Path, rollouts: Path, problems: Path) -> tuple[Policy, list[Prompt]]:
-    """The policy of a checkpoint, checked against its manifest, and :func:`prompts_of` of the frames in two files."""
+    """The policy of a checkpoint, checked against its manifest, and the prompts of its `records.ROLLOUTS`.
+
+    The prompts are in the order of the problems: all, or if the study says so (`token_study.with_advantage`) only those
+    with right and wrong answers; a UserError if it wants these and has none.
+    """
     remember_source()
     check_files(checkpoint)
     answers, questions = records.read_frame(rollouts, records.ROLLOUTS), records.read_frame(problems, records.PROBLEMS)
-    prompts = prompts_of(study, model, answers, questions)  # before the model is loaded: it may refuse them
-    return Policy(checkpoint, study), prompts
-
-
-def prompts_of(study: Study, model: str, rollouts: pd.DataFrame, problems: pd.DataFrame) -> list[Prompt]:
-    """The prompts of a model's `records.ROLLOUTS`, in the order of the problems: all, or if the study says so
-    (`token_study.with_advantage`) only those with right and wrong answers; a UserError if it wants these and has none.
-    """
-    found = []
-    by_problem = dict(iter(rollouts.groupby(["benchmark", "problem"], sort=False)))
-    templated_problems = problems.assign(prompt=templated(study.models[model].prompt, problems["prompt"]))
+    by_problem = dict(iter(answers.groupby(["benchmark", "problem"], sort=False)))
+    prompts, tokenizer = [], read_tokenizer(checkpoint)
+    templated_problems = questions.assign(prompt=templated(study.models[model].prompt, questions["prompt"]))
     for number, row in enumerate(templated_problems.itertuples(index=False)):
         samples = by_problem[(row.benchmark, row.problem)].sort_values("sample")
         graded = samples["status"].isin(records.STATUSES_GRADED)
         rewards = (samples["status"] == "correct").astype(float).where(graded).to_numpy()
-        fields = str(row.benchmark), str(row.problem), str(row.prompt), records.unlisted(samples["ids"])
-        found.append(Prompt(number, *fields, torch.tensor(rewards, dtype=torch.float32)))
-    if not study.token_study.with_advantage:
-        return found
-    if not (mixed := [prompt for prompt in found if prompt.advantages.any()]):
-        raise UserError(
-            f"token_study: with_advantage: none of the {len(found)} prompts has right and wrong answers; give the"
-            " study more or easier problems, more samples a problem, or false here"
-        )
-    return mixed
+        ids = [torch.tensor(some) for some in records.unlisted(samples["ids"])]
+        sampled = Rollouts.of(tokenizer, [str(row.prompt)] * len(ids), ids)
+        names = str(row.benchmark), str(row.problem)
+        prompts.append(Prompt(number, *names, sampled, torch.tensor(rewards, dtype=torch.float32)))
+    if study.token_study.with_advantage:
+        found, prompts = len(prompts), [prompt for prompt in prompts if prompt.advantages.any()]
+        if not prompts:
+            raise UserError(
+                f"token_study: with_advantage: none of the {found} prompts has right and wrong answers; give the"
+                " study more or easier problems, more samples a problem, or false here"
+            )
+    return Policy(checkpoint, study), prompts  # the model is loaded last, as the prompts may be refused
 
 
 def in_parts(
-    folder: Path, prompts: Sequence[Prompt], make: Callable[[Prompt], pd.DataFrame], columns: dict[str, str], unit: str
+    folder: Path, prompts: Sequence[Prompt], make: Callable[[Prompt], pd.DataFrame], columns: dict[str, str]
 ) -> pd.DataFrame:
     """The frames of all prompts, made one by one and concatenated; progress is shown.
 
@@ -118,7 +111,7 @@ def in_parts(
     """
     folder.mkdir(parents=True, exist_ok=True)
     frames: list[pd.DataFrame] = []
-    progress = Progress(unit, len(prompts))
+    progress = Progress("prompt", len(prompts))
     for done, prompt in enumerate(prompts, start=1):
         file = folder / f"{prompt.number}.parquet"
         if not file.exists():

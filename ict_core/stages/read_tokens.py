@@ -1,13 +1,6 @@
 """Every response token of an untrained model's answers, with the policy's entropies and all scores."""
 
-from typing import TYPE_CHECKING
-
 from ict_core.jobs.command import Given, Name, StudyFile, command, study_of_model
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from ict_core.shadow.policy import Prompt
 
 
 @command("read-tokens")
@@ -20,13 +13,8 @@ def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, rollo
     from ict_core.store.files import remove
 
     policy, prompts = opened(loaded, model, checkpoint, rollouts, problems)
-
-    def read(prompt: "Prompt") -> "pd.DataFrame":
-        sampled = policy.rollouts(prompt.prompt, prompt.ids)
-        return policy.tokens(sampled, prompt.rewards, prompt.advantages).assign(group=prompt.number)
-
     folder = parts_folder(out, loaded, checkpoint, rollouts, fingerprint("stages.read_tokens"))
-    tokens = in_parts(folder, prompts, read, records.TOKENS, "prompt")
+    tokens = in_parts(folder, prompts, policy.tokens, records.TOKENS)
     records.write_frame(tokens, out, records.TOKENS)
     remove(folder.parent)
     print(f"{len(tokens)} tokens of {len(prompts)} prompts")

@@ -37,8 +37,7 @@ def run(
     folder = parts_folder(out, loaded, checkpoint, rollouts, fingerprint("stages.readings"))
 
     def read(prompt: "Prompt") -> "pd.DataFrame":
-        group = policy.rollouts(prompt.prompt, prompt.ids)
-        logits, at = policy.logits(group), (group.completion_ids, group.completion_mask)
+        logits, at = policy.logits(prompt.rollouts), (prompt.rollouts.completion_ids, prompt.rollouts.completion_mask)
         unigram = drawn.bincount(minlength=logits.size(-1)) / len(drawn)
         frames = [
             token_readings(torch.softmax(logits / t, -1), *at, unigram).assign(temperature=t) for t in TEMPERATURES
@@ -48,8 +47,8 @@ def run(
     found = []
     for number, kind in enumerate(SETS):
         subset = prompts[number :: len(SETS)]
-        drawn = torch.tensor([token for prompt in subset for ids in prompt.ids for token in ids])
-        tokens = in_parts(folder / kind, subset, read, records.READING_TOKENS, "prompt")
+        drawn = torch.cat([p.rollouts.completion_ids[p.rollouts.completion_mask] for p in subset])
+        tokens = in_parts(folder / kind, subset, read, records.READING_TOKENS)
         found.append(crossing(tokens, ranges).assign(set=kind))
         print(f"{kind} set: {found[-1]['tokens'].max()} tokens of {len(subset)} prompts")
     records.write_frame(pd.concat(found), out, records.READINGS)

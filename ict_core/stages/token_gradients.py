@@ -38,22 +38,18 @@ def run(
     chosen = mixed[: loaded.token_study.gradient_prompts]
 
     def take(prompt: "Prompt") -> "pd.DataFrame":
-        sampled = policy.rollouts(prompt.prompt, prompt.ids)
-        mask = sampled.completion_mask
+        mask = prompt.rollouts.completion_mask
         weights = [
             torch.zeros(mask.shape).masked_scatter(mask, torch.from_numpy(rule_weights[places[prompt.number]]).float())
             for rule_weights in scored.weights
         ]
-        shares = policy.gradients(sampled, prompt.advantages, weights)
-        frame = pd.DataFrame(shares, columns=["norm_share", "cosine"])
+        frame = pd.DataFrame(policy.gradients(prompt, weights), columns=["norm_share", "cosine"])
         return frame.assign(rule=[r.name for r in rules], benchmark=prompt.benchmark, problem=prompt.problem)
 
     state = [[rule.name for rule in rules], hashlib.sha256(scored.weights.tobytes()).hexdigest()]
     folder = parts_folder(out, loaded, checkpoint, tokens, *state, fingerprint("stages.token_gradients"))
-    if chosen:
-        gradients = in_parts(folder, chosen, take, records.GRADIENT_SHARES, "prompt")
-    else:
-        gradients = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in records.GRADIENT_SHARES.items()})
+    none = pd.DataFrame(columns=list(records.GRADIENT_SHARES))
+    gradients = in_parts(folder, chosen, take, records.GRADIENT_SHARES) if chosen else none
     records.write_frame(gradients, out, records.GRADIENT_SHARES)
     remove(folder.parent)
     print(f"{len(rules)} rules on {len(chosen)} of {len(mixed)} prompts with right and wrong answers")

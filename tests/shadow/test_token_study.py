@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from ict_core.commands.cli import main
 from ict_core.config.load import load_study
+from ict_core.models.read import read_tokenizer
 from ict_core.selection.base import distinct_rules
 from ict_core.shadow.policy import Policy
 from ict_core.store import records
@@ -97,8 +98,7 @@ def test_the_tokens_are_those_that_were_sampled_and_read_by_the_model(made):
     read = [rows["token"].tolist() for _, rows in tokens.groupby(["group", "rollout"])]
     assert read == sampled
     model = AutoModelForCausalLM.from_pretrained(made.paths["checkpoint"])
-    policy = Policy(made.paths["checkpoint"], load_study(made.study))
-    prompt = policy.tokenizer(problems["prompt"].iloc[3])["input_ids"]
+    prompt = read_tokenizer(made.paths["checkpoint"])(problems["prompt"].iloc[3])["input_ids"]
     with torch.no_grad():
         logits = model(torch.tensor([prompt + sampled[12]])).logits[0, len(prompt) - 1 : -1]
     log_probs = logits.log_softmax(-1).gather(1, torch.tensor(sampled[12])[:, None]).squeeze(1)
