@@ -180,8 +180,8 @@ def _judged(entry: Entry, correction: Correction, frames: LedgerFrames, margin: 
     reasons = [frames.failed[model] for model in entry.by_model if model in frames.failed]
     if reasons and claim.guarded:  # its numbers stay
         verdict, remarks = NOT_TESTABLE, [*reasons, *remarks]
-    numbers = correction.p, correction.p_equivalence, needed, of_seen, smallest
-    return replace(entry, verdict=verdict, remark=_joined(*remarks), **dict(zip(_CORRECTED, numbers, strict=True)))
+    corrected_p = correction.p, correction.p_equivalence
+    return Entry(claim, result, entry.by_model, verdict, _joined(*remarks), *corrected_p, needed, of_seen, smallest)
 
 
 def _seen(found: str, smallest: float, claim: Claim) -> str:

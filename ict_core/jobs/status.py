@@ -55,13 +55,14 @@ def study_status(study: Study, results: Path, stored: Mapping[Cell, str]) -> lis
 def _steps(study: Study, files: StudyFiles, cell: Cell) -> dict[str, tuple[Path, ...]]:
     """The outputs of each job of a cell, by the job's rule, in order."""
     paths = files.cell(cell.folder)
-    made = {"train": (paths.train,)}
+    made: dict[str, tuple[Path, ...]] = {"train": (paths.train,)}
     if cell.variant == BASE_VARIANT:
         model = study.models[cell.model]
         rule = "pretrain" if model.kind == "pretrained-from-scratch" else "fetch_model"
         made = {"supervised_start" if model.supervised_start else rule: (files.base_model(cell.model, cell.seed),)}
-    answered = {"generate": (paths.completions, paths.generation), "grade": (paths.grades, paths.grading)}
-    return made | answered if cell in study.evaluated else made
+    if cell in study.evaluated:
+        made |= {"generate": (paths.completions, paths.generation), "grade": (paths.grades, paths.grading)}
+    return made
 
 
 def _status(files: StudyFiles, cell: Cell, steps: Mapping[str, tuple[Path, ...]]) -> Status:
