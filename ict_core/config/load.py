@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ict_core.config.comparison import compare
-from ict_core.config.inputs import Benchmark, LocalModel, Model, ScratchModel, TrainingSet
+from ict_core.config.inputs import Benchmark, LocalModel, Model, TrainingSet
 from ict_core.config.method_files import read_method
 from ict_core.config.methods import Factor, Method, Training, Variation
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, show_value
@@ -328,11 +328,10 @@ def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[
 def _check_model(model: Model, training: Training, file: StudyFile) -> Iterator[Fault]:
     """Check that a model can train here, with responses that it has room for and micro-batches that fill a step."""
     hardware, recipe = model.hardware, file.training
-    if isinstance(model, ScratchModel):
-        longest = max(training.max_new_tokens, file.evaluation.max_new_tokens)
-        if (positions := model.architecture.max_positions) <= longest:
-            allowed = f"more than the {longest} new tokens of the training {recipe!r} and the evaluation"
-            yield refused("architecture.max_positions", positions, allowed)
+    longest = max(training.max_new_tokens, file.evaluation.max_new_tokens)
+    if (positions := model.architecture.max_positions) <= longest:
+        allowed = f"more than the {longest} new tokens of the training {recipe!r} and the evaluation"
+        yield refused("architecture.max_positions", positions, allowed)
     if hardware is None:
         if model.dtype != "float32":
             allowed = "float32, as without `hardware` a model runs on the CPU; or state `hardware` for a GPU"
