@@ -183,7 +183,8 @@ def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
     if count > len(devices):
         ids = ", ".join(str(device.index) for device in devices) or "none"
         raise UserError(f"--gpus {count}: only {len(devices)} may be used here ({ids}; {MASK}={os.environ.get(MASK)})")
-    folder, announced = lock_folder(), False
+    folder = Path(os.environ.get(LOCKS) or f"/tmp/ict-locks-{os.getuid()}")  # not $TMPDIR, which differs between jobs
+    announced = False
     while True:
         held: dict[Gpu, int] = {}
         for device in devices:
@@ -202,24 +203,15 @@ def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
         time.sleep(random.uniform(*WAIT))
 
 
-def lock_folder() -> Path:
-    """The folder of the lock files: $ICT_LOCKS, or one per user. Not $TMPDIR, which differs between jobs of a node."""
-    folder = Path(os.environ.get(LOCKS) or f"/tmp/ict-locks-{os.getuid()}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}; name a folder for the GPUs' locks in {LOCKS}") from None
-    return folder
-
-
 def _try(path: Path) -> int | None:
     """The descriptor of the locked file, or None if another process holds the lock."""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.touch()
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; name a folder for the GPUs' locks in {LOCKS}") from None
+        raise UserError(f"{error.filename}: {error.strerror}; name a folder for the GPUs' locks in {LOCKS}") from None
     if try_lock(descriptor):
         return descriptor
     os.close(descriptor)
