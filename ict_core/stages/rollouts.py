@@ -20,8 +20,7 @@ def run(study: StudyFile, model: Name, checkpoint: Given, problems: Given, cache
         raise UserError(f"evaluation.samples_of: {sorted(sizes)} samples; allowed in a token study: one number for all")
     questions = records.read_frame(problems, records.PROBLEMS)
     completions, facts = answers(checkpoint, loaded.models[model], evaluation, questions, 0, cache)
-    sampled = completions[list(records.COMPLETIONS)]
-    grades = grade_completions(sampled, questions, workers=evaluation.threads, **loaded.grading.dump())
+    grades = grade_completions(completions, questions, workers=evaluation.threads, **loaded.grading.dump())
     rollouts = completions.assign(status=grades["status"].to_numpy())
     records.write_frame(rollouts[list(records.ROLLOUTS)], out, records.ROLLOUTS)
     tokens = completions["tokens"].sum()

@@ -29,8 +29,7 @@ def run(
     as_in_training = {"temperature": training.temperature, "top_p": 1.0, "max_new_tokens": training.max_new_tokens}
     evaluation = loaded.evaluation.changed(samples=rule.samples, samples_of=None, **as_in_training)
     completions, facts = answers(checkpoint, loaded.models[model], evaluation, pool, seed, cache)
-    sampled = completions[list(records.COMPLETIONS)]
-    grades = grade_completions(sampled, pool, workers=loaded.evaluation.threads, **loaded.grading.dump())
+    grades = grade_completions(completions, pool, workers=loaded.evaluation.threads, **loaded.grading.dump())
     right = (grades["status"] == "correct").groupby([grades["benchmark"], grades["problem"]]).mean()
     mixed = right[(right > 0) & (right < 1)]
     keys = pd.MultiIndex.from_frame(pool[["benchmark", "problem"]])
@@ -46,5 +45,5 @@ def run(
     records.write_frame(chosen, out, records.PROBLEMS)
     print(
         f"{facts['engine']} {facts['engine_version']}: {len(chosen)} of {len(pool)} problems within reach, by "
-        f"{len(sampled)} answers of {sampled['tokens'].sum()} tokens, {right.mean():.1%} of them right"
+        f"{len(completions)} answers of {completions['tokens'].sum()} tokens, {right.mean():.1%} of them right"
     )
