@@ -32,7 +32,8 @@ def claims_page(study: str, note: str, claims: Sequence[Mapping[str, Any]], marg
         if claim["verdict"] != NOT_TESTED
     ]
     gated = sum(claim["verdict"] == NOT_TESTABLE for claim in claims)
-    guard = f"{gated} claims are `{NOT_TESTABLE}`: gates of the study's validity failed, as the table of it shows.\n"
+    counted = "1 claim is" if gated == 1 else f"{gated} claims are"
+    guard = f"{counted} `{NOT_TESTABLE}`: gates of the study's validity failed, as the table of it shows.\n"
     tested = sum(1 for claim in claims if claim["seeds"])
     heads = ("claim", "family", "the paper", "this study", "p", "adjusted p", "seeds", "seeds needed", "verdict")
     return "\n".join(
