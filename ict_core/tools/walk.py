@@ -69,7 +69,7 @@ def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> It
         if name in _FRAMES:
             records.read_frame(stated, _FRAMES[name])  # checks its content against the hash in it
         found = records.content_hash(stated) if name in _FRAMES else hash_weights(stated)
-        yield _same(what, manifest[f"{name}_sha256"], found)
+        yield _same(what, manifest.get(f"{name}_sha256", "not stated"), found)
 
 
 def walk(place: Place, scores: pd.DataFrame) -> list[Step]:

@@ -225,9 +225,11 @@ def test_each_broken_link_is_named(study):
     for stage, (file, names) in stated.items():
         whole = file.read_bytes()
         for name in names:
-            write_manifest(file, read_manifest(file) | {f"{name}_sha256": "0" * 64})
-            (fault,) = broken(study)
-            assert fault.startswith(f"{stage}: {name}_sha256") and "0000000000000000" in fault
+            key, content = f"{name}_sha256", read_manifest(file)
+            for stated_hash, shown in (({key: "0" * 64}, "0000000000000000"), ({}, "not stated")):
+                write_manifest(file, {other: content[other] for other in content if other != key} | stated_hash)
+                (fault,) = broken(study)
+                assert fault.startswith(f"{stage}: {key}") and shown in fault
             file.write_bytes(whole)
     assert broken(study) == []
 
