@@ -166,12 +166,15 @@ def allowed(devices: Sequence[Gpu], mask: str | None) -> list[Gpu]:
     if mask is None:
         return list(devices)
     entries = [] if mask.strip() in ("", "-1") else [part.strip() for part in mask.split(",")]
-    names = {str(device.index): device for device in devices} | {device.uuid: device for device in devices}
-    for entry in entries:
-        if entry not in names:
+    found: list[Gpu] = []
+    for entry in entries:  # CUDA takes the beginning of a UUID too, if it is of one device alone
+        is_uuid = entry.startswith("GPU-")
+        named = [gpu for gpu in devices if entry == str(gpu.index) or (is_uuid and gpu.uuid.startswith(entry))]
+        if len(named) != 1:
             choices = ", ".join(f"{device.index} ({device.uuid})" for device in devices) or "none"
             raise UserError(f"{MASK}={mask}: {entry!r} is no GPU of this node; allowed: {choices}")
-    return list(dict.fromkeys(names[entry] for entry in entries))
+        found += named
+    return list(dict.fromkeys(found))
 
 
 def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:

@@ -84,12 +84,14 @@ def opened(study: Study, model: str, checkpoint: Path, rollouts: Path, problems:
     prompts, tokenizer = [], read_tokenizer(checkpoint)
     templated_problems = questions.assign(prompt=templated(study.models[model].prompt, questions["prompt"]))
     for number, row in enumerate(templated_problems.itertuples(index=False)):
-        samples = by_problem[(row.benchmark, row.problem)].sort_values("sample")
+        names = str(row.benchmark), str(row.problem)
+        if names not in by_problem:
+            raise UserError(f"{rollouts}: no answer to {'/'.join(names)} of {problems}; allowed: answers to all")
+        samples = by_problem[names].sort_values("sample")
         graded = samples["status"].isin(records.STATUSES_GRADED)
         rewards = (samples["status"] == "correct").astype(float).where(graded).to_numpy()
         ids = [torch.tensor(some) for some in records.unlisted(samples["ids"])]
         sampled = Rollouts.of(tokenizer, [str(row.prompt)] * len(ids), ids)
-        names = str(row.benchmark), str(row.problem)
         prompts.append(Prompt(number, *names, sampled, torch.tensor(rewards, dtype=torch.float32)))
     if study.token_study.with_advantage:
         found, prompts = len(prompts), [prompt for prompt in prompts if prompt.advantages.any()]

@@ -153,13 +153,21 @@ def test_a_job_without_gpus_sees_none_and_needs_no_driver(node):
 
 
 @pytest.mark.parametrize(
-    ("mask", "indices"), [(None, [*range(8)]), ("", []), ("-1", []), ("7,0,7", [7, 0]), (f"2,{DEVICES[2].uuid}", [2])]
+    ("mask", "indices"),
+    [
+        (None, [*range(8)]),
+        ("", []),
+        ("-1", []),
+        ("7,0,7", [7, 0]),
+        (f"2,{DEVICES[2].uuid}", [2]),
+        ("GPU-05,GPU-03aa", [5, 3]),
+    ],
 )
 def test_what_a_mask_leaves(mask, indices):
     assert [device.index for device in allowed(DEVICES, mask)] == indices
 
 
-@pytest.mark.parametrize("mask", ["8", "0,", "MIG-1"])
+@pytest.mark.parametrize("mask", ["8", "0,", "MIG-1", "GPU-0"])
 def test_an_unknown_device_in_a_mask_is_named(mask):
     with pytest.raises(UserError, match=r"CUDA_VISIBLE_DEVICES=.*; allowed: 0 \(GPU-00aa-bb\)"):
         allowed(DEVICES, mask)

@@ -145,6 +145,15 @@ def test_prompts_without_an_advantage_are_left_out_where_the_study_says_so(made,
     assert "with_advantage: none of the 14" in capsys.readouterr().err
 
 
+def test_problems_without_an_answer_are_refused(made, tmp_path, capsys):
+    problems = records.read_frame(made.paths["problems"], records.PROBLEMS)
+    other = tmp_path / "other.parquet"
+    records.write_frame(problems.assign(problem="other-" + problems["problem"]), other, records.PROBLEMS)
+    assert made.read(tmp_path / "tokens.parquet", problems=other) == 2
+    told = capsys.readouterr().err
+    assert str(made.paths["rollouts"]) in told and str(other) in told and "other-" in told
+
+
 def test_gradients_are_of_the_first_prompts_with_right_and_wrong_answers(made):
     frame = records.read_frame(made.files.rollout_gradients(MODEL), records.GRADIENT_SHARES)
     problems, key = records.read_frame(made.paths["problems"], records.PROBLEMS), ["benchmark", "problem"]
