@@ -1,4 +1,4 @@
-"""A bench of rules with controls: the claims that it adds to the ledger, and the rules that its tuning settles."""
+"""A study's own claims, of its question and of a bench of rules with controls, and what the bench's tuning settles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

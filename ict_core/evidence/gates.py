@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ict_core.config.study_file import Validity
-from ict_core.evidence.values import differences_of
+from ict_core.evidence.values import differences_of, together
 from ict_core.statistics.deciding import p_of_strata, two_one_sided
 from ict_core.statistics.intervals import Estimate, Floats, over_runs, ratio_of_means, with_shared, without_spread
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, ROUNDING, Metric
@@ -142,14 +142,13 @@ def _of_learning(v: Validity, runs: pd.DataFrame) -> Iterator[_Plan]:
         {str(model): values for model, values in levels.groupby("model", sort=False)["value"]},
         lambda x, _: (over_runs(x).of_share(), math.nan, bool(x.mean() <= highest / 100 + ROUNDING)),
     )
-    both = {m: pd.concat([random[m], gain[m]], axis=1, join="inner") for m in random if m in gain}
     yield _Plan(
         KEPT,
         f"share of the gain of {v.baseline} that {v.random} keeps, {_GAINS}",
         f"at least {v.kept_share:g}, lower limit above {v.kept_share_lower:g}",
         f"{v.random} is not shown to keep enough of what {v.baseline} gains: fewer tokens alone cost too much here",
         (v.random, v.baseline, BASE),
-        {model: values for model, values in both.items() if len(values)},
+        together([random, gain]),
         lambda x, shared: _at_least(ratio_of_means(x[:, 0], x[:, 1], shared), v.kept_share, v.kept_share_lower),
     )
 

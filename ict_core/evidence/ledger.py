@@ -85,7 +85,8 @@ def ledger(claims: Sequence[Claim], frames: LedgerFrames, margin: float, power: 
 
 def _tested(claim: Claim, frames: LedgerFrames, margin: float) -> Entry:
     """The claim's outcome, before corrections and without a verdict; `by_model` is empty if it has none."""
-    test, found = claim.test, dict[Any, pd.Series]()
+    test = claim.test
+    found: dict[Any, pd.Series] = {}
     if isinstance(test, Largest):
         found = searched(test, frames.runs)
     elif test is not None:

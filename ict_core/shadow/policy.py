@@ -86,7 +86,8 @@ def opened(study: Study, model: str, checkpoint: Path, rollouts: Path, problems:
     for number, row in enumerate(templated_problems.itertuples(index=False)):
         names = str(row.benchmark), str(row.problem)
         if names not in by_problem:
-            raise UserError(f"{rollouts}: no answer to {'/'.join(names)} of {problems}; allowed: answers to all")
+            allowed = "a file of answers to each of these problems"
+            raise UserError(f"{rollouts}: no answer to {'/'.join(names)} of {problems}; allowed: {allowed}")
         samples = by_problem[names].sort_values("sample")
         graded = samples["status"].isin(records.STATUSES_GRADED)
         rewards = (samples["status"] == "correct").astype(float).where(graded).to_numpy()

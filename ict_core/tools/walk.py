@@ -1,6 +1,6 @@
 """The walk along a run: the hashes in each stage's manifest of what it read and wrote, checked against the files."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,7 +52,7 @@ class Step(NamedTuple):
     links: list[Link]
 
 
-def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> Iterator[Link]:
+def links_of(place: Place, stage: str, names: Collection[str] | None = None) -> Iterator[Link]:
     """The hashes that a stage's manifest states, checked against the files: those of `names`, or all.
 
     Raises:
@@ -60,7 +60,7 @@ def links_of(place: Place, stage: str, names: Iterable[str] | None = None) -> It
     """
     file = place.manifest(stage)
     manifest = read_manifest(file)
-    for name in _STATED[stage] if names is None else [name for name in _STATED[stage] if name in names]:
+    for name in (name for name in _STATED[stage] if names is None or name in names):
         stated = place.stated(stage, name)
         what = f"{stage}: {name}_sha256 of {file.name} is that of {short(stated)}"
         if name == "problems" and not stated.exists():
