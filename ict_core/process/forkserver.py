@@ -201,8 +201,12 @@ class _Server:
 
     def _accept(self) -> None:
         client, _ = self._listening.accept()
-        data, descriptors, *_ = socket.recv_fds(client, _LONGEST, 3)
-        if not data:  # the client has died
+        client.settimeout(_LOOK)  # one that has been stopped holds up no other
+        try:
+            data, descriptors, *_ = socket.recv_fds(client, _LONGEST, 3)
+        except TimeoutError:
+            data = b""
+        if not data:  # it has died, or does not ask: then its job starts by itself
             client.close()
             return
         sys.stdout.flush()

@@ -49,10 +49,15 @@ def environment(tmp_path) -> dict[str, str]:
     return {**os.environ, forkserver.FOLDER: str(folder), "OMP_NUM_THREADS": "1", "PWD": "of the job"}
 
 
+def address_of(environment: dict[str, str]) -> Path:
+    """The socket of the server of figures."""
+    shared = {name: value for name, value in environment.items() if name not in forkserver._OF_THE_JOB}
+    return Path(environment[forkserver.FOLDER]) / forkserver._key("evidence", None, shared)
+
+
 @pytest.fixture
 def server(environment) -> subprocess.Popen:
-    shared = {name: value for name, value in environment.items() if name not in forkserver._OF_THE_JOB}
-    address = Path(environment[forkserver.FOLDER]) / forkserver._key("evidence", None, shared)
+    address = address_of(environment)
     process = subprocess.Popen([sys.executable, "-c", SERVER, address])
     waited_for(address.exists)
     yield process
@@ -97,6 +102,12 @@ def test_a_job_dies_with_its_client_and_the_server_goes_on(waiting, server, envi
     process.kill()
     waited_for(lambda: gone(job))
     assert client(environment, "0").wait() == 0
+
+
+def test_a_client_that_does_not_ask_holds_up_no_other(server, environment):
+    with forkserver._socket() as stopped:
+        stopped.connect(str(address_of(environment)))
+        assert client(environment, "0").wait(30) == 0
 
 
 def test_a_killed_server_ends_its_jobs_and_the_next_one_starts_by_itself(waiting, server, environment):
@@ -159,9 +170,8 @@ def test_the_ledger_by_a_server_is_the_stored_one(environment, tmp_path):
     stored = REPOSITORY / "results/reference/smollm2"
     options = ["--stored", str(stored), "--results", str(tmp_path), "--claims", str(REPOSITORY / "configs/claims.yaml")]
     given = environment | {"CUDA_VISIBLE_DEVICES": ""}
-    shared = {name: value for name, value in given.items() if name not in forkserver._OF_THE_JOB}
     with socket.socket(socket.AF_UNIX) as ended:  # what a server leaves that has ended
-        ended.bind(str(Path(environment[forkserver.FOLDER]) / forkserver._key("evidence", None, shared)))
+        ended.bind(str(address_of(given)))
     for name in ("statistics", "claims"):
         job = forkserver.fork(["ict", name, *options], given)
         assert job is not None
