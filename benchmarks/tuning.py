@@ -6,8 +6,9 @@
 
 Each row is a method. It has the rate that all trainings choose, and the rates that the first half and the first quarter
 of their steps choose (`steps`). It counts how many of all halves of the seeds choose another rate, and how many of all
-orders of the seeds do so by `halving`. The cost of a choice is how much lower its reward is in the full tuning, in
-points, on average.
+orders of the seeds do so by `halving`: of all rates, and of the highest four alone, with one rate left for the last
+seeds and with two `finalists`. The cost of a choice is how much lower its reward is in the full tuning (of the same
+rates), in points, on average.
 """
 
 import itertools
@@ -42,9 +43,9 @@ def on(rewards: Mapping[str, Mapping[str, float]], seeds: Iterable[int]) -> Rewa
     return {rate: {str(seed): by_seed[str(seed)] for seed in seeds} for rate, by_seed in rewards.items()}
 
 
-def halving(rewards: Rewards, seeds: tuple[int, ...], recipe: float) -> float:
+def halving(rewards: Rewards, seeds: tuple[int, ...], recipe: float, finalists: int | None = None) -> float:
     """The rate that successive halving chooses if it takes the seeds in this order."""
-    tuning = Tuning(rates=tuple(sorted(map(float, rewards))), seeds=seeds, halving=True)
+    tuning = Tuning(rates=tuple(sorted(map(float, rewards))), seeds=seeds, halving=True, finalists=finalists)
     tried = on(rewards, tuning.first_seeds)
     for number in range(1, tuning.rounds):
         for rate, seed in further(tuning, tried, number, recipe):
@@ -55,20 +56,25 @@ def halving(rewards: Rewards, seeds: tuple[int, ...], recipe: float) -> float:
 def row(name: str, logs: pd.DataFrame, recipe: float) -> tuple[dict[str, str], dict[str, tuple[int, int]]]:
     """A method's row, and for each cheaper way the number of choices that are another rate, and of all choices."""
     full = rewards_of(logs)
+    four = {rate: full[rate] for rate in sorted(full, key=float)[-4:]}
     means = mean_rewards(full)
     best = best_rate(means, recipe)
     seeds = tuple(sorted(int(seed) for seed in logs["seed"].unique()))
     halves = list(itertools.combinations(seeds, math.ceil(len(seeds) / 2)))
+    orders = list(itertools.permutations(seeds))
     ways = {
         "half of the steps": [best_rate(mean_rewards(rewards_of(logs, 1 / 2)), recipe)],
         "a quarter of the steps": [best_rate(mean_rewards(rewards_of(logs, 1 / 4)), recipe)],
         "half of the seeds": [best_rate(mean_rewards(on(full, half)), recipe) for half in halves],
-        "halving": [halving(full, order, recipe) for order in itertools.permutations(seeds)],
+        "halving": [halving(full, order, recipe) for order in orders],
+        "of four rates": [halving(four, order, recipe) for order in orders],
+        "of four, two finalists": [halving(four, order, recipe, 2) for order in orders],
     }
     line, counts = {"method": name, "all trainings": f"{best:g}"}, {}
     for way, chosen in ways.items():
-        lost = 100 * sum(means[best] - means[rate] for rate in chosen) / len(chosen)
-        other = sum(rate != best for rate in chosen)
+        right = best_rate(mean_rewards(four), recipe) if way.startswith("of four") else best
+        lost = 100 * sum(means[right] - means[rate] for rate in chosen) / len(chosen)
+        other = sum(rate != right for rate in chosen)
         text = f"{chosen[0]:g}" if len(chosen) == 1 else f"another in {other} of {len(chosen)}"
         line[way], counts[way] = f"{text}, costs {lost:.1f}", (other, len(chosen))
     return line, counts

@@ -32,6 +32,7 @@ class Tuning(Section):
     extend: bool = Field(default=False, exclude_if=operator.not_)  # two more rates beyond an edge with the best rate
     shared_rate: bool = Field(default=False, exclude=True)  # train each cell at the recipe's rate too
     halving: bool = Field(default=False, exclude_if=operator.not_)  # all rates on one seed, the best half on two, ...
+    finalists: Count | None = Field(default=None, exclude_if=is_absent)  # rates that halving leaves at least; absent: 1
 
     def faults(self) -> Iterator[Fault]:
         yield from repeated("seeds", self.seeds)
@@ -47,6 +48,8 @@ class Tuning(Section):
             yield from unnamed(f"rates[{index}]", rate)
         if self.halving and len(self.seeds) < 2:
             yield refused("seeds", list(self.seeds), "at least 2 seeds with halving")
+        if self.finalists and not (self.halving and self.finalists <= len(self.rates)):
+            yield refused("finalists", self.finalists, f"with halving, at most the {len(self.rates)} rates")
 
     @property
     def seed_counts(self) -> tuple[int, ...]:
@@ -71,6 +74,10 @@ class Tuning(Section):
         """The seeds of the first round, and of the rates beyond an edge."""
         return self.seeds[: self.seed_counts[0]]
 
+    def half(self, rates: int) -> int:
+        """How many of so many rates halving leaves: the better half, rounded up, but no fewer than the finalists."""
+        return min(rates, max(math.ceil(rates / 2), self.finalists or 1))
+
     def beyond(self) -> tuple[float, ...]:
         """Two rates below the grid and two above it, spaced by the grid's mean ratio, with two digits each."""
         low, high = self.rates[0], self.rates[-1]
@@ -91,7 +98,7 @@ class Tuning(Section):
         extended = 2 if self.extend else 0
         total, rates = extended * len(self.first_seeds), len(self.rates) + extended
         for before, count in itertools.pairwise(self.seed_counts):
-            rates = math.ceil(rates / 2)
+            rates = self.half(rates)
             total += rates * (count - before)
         total += extended * len(self.seeds) * self.halving  # if the best rate is at an edge only after all rounds
         why = ["two rates beyond an edge that is the best"] if self.extend else []

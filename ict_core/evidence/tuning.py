@@ -68,8 +68,8 @@ def further(
     """The trainings, each a rate and a seed, that the round after `number` (from 1 on) asks for.
 
     First, with `extend`, these are two rates beyond the edge of the grid, if the best rate is at that edge. Then, with
-    `halving`, they are the better half of the remaining rates, rounded up, on the next seeds. With both, the last are
-    two rates on all seeds, if the best is at an edge of the grid beyond which nothing was tried.
+    `halving`, they are the better half of the remaining rates, as :meth:`Tuning.half` counts it, on the next seeds. With
+    both, the last are two rates on all seeds, if the best is at an edge of the grid beyond which nothing was tried.
     """
     means = mean_rewards(rewards)
     best = _best_first(means, recipe)
@@ -79,7 +79,7 @@ def further(
         seeds = tuning.first_seeds if number == 1 else tuning.seeds
         return [(rate, seed) for rate in rates if f"{rate:g}" not in rewards for seed in seeds]
     before, count = tuning.seed_counts[number - tuning.extend - 1 :][:2]
-    half = best[: math.ceil(len(means) / 2)]
+    half = best[: tuning.half(len(means))]
     return [(rate, seed) for rate in sorted(half) for seed in tuning.seeds[before:count]]
 
 

@@ -97,6 +97,8 @@ CASES = {
     "tunes on a seed that evaluates": (MINI, "baselines:", f"{TUNED.replace('900', '2')}baselines:", "tuning.seeds[0]", "2"),
     "a shortened training that is none": (MINI, "baselines:", f"{TUNED.replace('}', ', steps: 40}')}baselines:", "tuning.steps", "40"),
     "halving of one seed": (MINI, "baselines:", f"{TUNED.replace(', 901', '').replace('}', ', halving: true}')}baselines:", "tuning.seeds", "[900]"),
+    "finalists without halving": (MINI, "baselines:", f"{TUNED.replace('}', ', finalists: 2}')}baselines:", "tuning.finalists", "2"),
+    "more finalists than rates": (MINI, "baselines:", f"{TUNED.replace('}', ', halving: true, finalists: 4}')}baselines:", "tuning.finalists", "4"),
     "rates of its own and stored ones": (MINI, "baselines:", f"{TUNED}rates_of: mini-rates\nbaselines:", "rates_of", "'mini-rates'"),
     "rates of no stored study": (MINI, "baselines:", "rates_of: mini-rates\nbaselines:", "rates_of", "'mini-rates'"),
     "a GPU's numerics on a CPU": (MINI, "baselines:", "numerics: deterministic\nbaselines:", "numerics", "'deterministic'"),

@@ -219,6 +219,10 @@ def test_rounds_ask_for_so_many_trainings_by_hand():
     assert Tuning(rates=(1e-4, 3e-4), seeds=(900,)).more(5) == ""
     eight = Tuning(rates=(1e-4, 2e-4, 3e-4, 4e-4, 5e-4, 6e-4, 7e-4, 8e-4), seeds=(1, 2, 3, 4), halving=True)
     assert eight.seed_counts == (1, 2, 4) and "8 more" in eight.more(5)  # 4 rates x 1 seed, 2 x 2
+    four = Tuning(rates=eight.rates[:4], seeds=eight.seeds, halving=True)
+    assert "4 more" in four.more(5)  # 2 rates x 1 seed, 1 x 2
+    two = Tuning(rates=four.rates, seeds=four.seeds, halving=True, finalists=2)
+    assert "6 more" in two.more(5) and [two.half(rates) for rates in (1, 2, 3, 4, 5)] == [1, 2, 2, 2, 3]  # 2 x 1, 2 x 2
 
 
 def test_a_tuned_cell_trains_at_the_rate_that_is_chosen_and_differs_from_its_twin_in_nothing_else(configs):

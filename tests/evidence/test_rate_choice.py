@@ -93,6 +93,8 @@ def test_the_better_half_of_the_rates_takes_more_seeds_each_time_and_only_these_
     assert tuning.further(GRID, rewards, 2, 2e-4) == [(2e-4, 901), (4e-4, 901)]  # that at 8e-4 diverged
     rewards["0.0002"]["901"], rewards["0.0004"]["901"] = 0.1, 0.5
     assert tuning.further(GRID, rewards, 3, 2e-4) == [(4e-4, 902), (4e-4, 903)]
+    two = GRID.model_copy(update={"finalists": 2})  # then neither seed is tried with one rate alone
+    assert tuning.further(two, rewards, 3, 2e-4) == [(r, seed) for r in (2e-4, 4e-4) for seed in (902, 903)]
     rewards["0.0004"] |= {"902": 0.2, "903": 0.3}
     assert tuning.mean_rewards(rewards) == {4e-4: pytest.approx(0.3)}
     assert tuning.best_rate(tuning.mean_rewards(rewards), 2e-4) == 4e-4
