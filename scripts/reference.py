@@ -171,8 +171,8 @@ def calibration_page() -> str:
         "Each cell has per cent at 3 / 5 / 10 seeds, in the table of one run one figure; `-`: does not apply. All are "
         "of 4,000 repetitions (standard error at most 0.8 points, 0.35 where the rate is 5 or 95). **Bold** is out of "
         "bounds: a nominal 95 % interval outside 92 to 98, a nominal 5 % test above 6. Roles: *primary* decides "
-        "(t below 10 seeds, sign flips from 10); *second view* is shown beside it; *other truth*: a sound interval, held "
-        "against what it does not claim; *unsafe* is popular and decides nothing here.\n",
+        "(t below 10 seeds, sign flips from 10); *second view* is shown beside it; *other truth*: a sound interval, "
+        "held against what it does not claim; *unsafe* is popular and decides nothing here.\n",
         *(f"## {caption}\n\n{text}\n" for caption, text in tables(stored()).items()),
     ]
     return "\n".join(parts)

@@ -224,7 +224,10 @@ def diff(
 
 @command("screen", STUDY_GROUP)
 def screen(study: AnyStudy) -> None:
-    """Print which rules of a bench the rewards of its tuning settle, after `snakemake rates`, and which stay open."""
+    """Print which rules of a bench the rewards of its tuning settle, after `snakemake rates`, and which stay open.
+
+    A rule is settled beside each of its controls; beside the first baseline only if it has none.
+    """
     from ict_core.config.load import check_rates
     from ict_core.config.tuning import StoredRates
     from ict_core.evidence.bench import bench_controls, rules_of, screening
@@ -250,15 +253,17 @@ def screen(study: AnyStudy) -> None:
     chosen, controls = StoredRates.read(name, rates), bench_controls(settings)
     for fault in check_rates(loaded, chosen):
         raise UserError(f"{rates}: {fault.text}; or run `snakemake rates` again")
-    found = list(screening(chosen.content["arms"], rules, controls, settings.baselines[0], settings.margin))
+    arms, reference = chosen.content["arms"], settings.baselines[0]
+    found = list(screening(arms, rules, controls, reference, settings.margin))
+    over_reference = screening(arms, list(dict.fromkeys(controls.values())), {}, reference, settings.margin)
     rows = []
-    for one in found:
+    for one in (*found, *over_reference):
         difference = percent_interval(one.difference, one.low, one.high, signed=True)
         rows.append([one.model, one.rule, one.control, difference, "yes" if one.settled else "no"])
     print(markdown_table(["model", "rule", "less", "reward, points", "within the margin"], rows, padded=True))
     open_rules = dict.fromkeys(one.rule for one in found if not one.settled)
     settled = f"{len(rules) - len(open_rules)} of {len(rules)} rules are settled beside their controls"
-    print(f"{settled}; open: {', '.join(open_rules) or 'none'}")
+    print(f"By the rewards of tuning, uncorrected, {settled}; open: {', '.join(open_rules) or 'none'}")
 
 
 @command("explain", STUDY_GROUP)

@@ -68,8 +68,8 @@ def further(
     """The trainings, each a rate and a seed, that the round after `number` (from 1 on) asks for.
 
     First, with `extend`, these are two rates beyond the edge of the grid, if the best rate is at that edge. Then, with
-    `halving`, they are the better half of the remaining rates, as :meth:`Tuning.half` counts it, on the next seeds. With
-    both, the last are two rates on all seeds, if the best is at an edge of the grid beyond which nothing was tried.
+    `halving`, they are the better half of the remaining rates (:meth:`Tuning.half`) on the next seeds. With both, the
+    last are two rates on all seeds, if the best is at an edge of the grid beyond which nothing was tried.
     """
     means = mean_rewards(rewards)
     best = _best_first(means, recipe)

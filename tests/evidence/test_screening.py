@@ -69,6 +69,8 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in printed if line.startswith("| mini-s")]
     assert ["mini-s", "gmts-20", "gmts-20-same-sign", "+0.0 ± 0.0", "yes"] in rows
     assert ["mini-s", "psr", "psr-permuted", "−2.5 ± 8.0", "no"] in rows
+    assert ["mini-s", "psr", "grpo", "−2.5 ± 8.0", "no"] in rows  # told, though the control decides
+    assert sum(row[1:3] == ["nat-50", "grpo"] for row in rows) == 1  # a rule without a control has one row
     assert {"oracle-decisions", "grpo"}.isdisjoint(row[1] for row in rows)  # arms of the gates are no rules
     assert printed[-1].endswith("open: psr")
     arms["mini-s/nsr"]["config"]["training"]["steps"] = 47
