@@ -38,6 +38,7 @@ MEASURED = {
 }
 _SHOWN = 4
 ONE_BASE = "All trainings of {} began with one base model: intervals and tests do not speak for another one."
+UNEQUAL_SEEDS = "Not all methods have the same seeds, so levels and gains are over different base models; compare by Δ."
 
 
 class ArmVariation(NamedTuple):
@@ -123,6 +124,15 @@ class Settings:
         return f"{real}{ONE_BASE.format(models)}"
 
     @property
+    def unequal_seeds(self) -> str:
+        """A sentence if methods of a model have different seeds, which each have a base model; else empty."""
+        runs = {(model, variant): set[int]() for model, variant, _ in self.design.cells}
+        for model, variant, seed in self.design.cells:
+            runs[model, variant].add(seed)
+        bases = ((runs[model, BASE], seeds) for (model, _), seeds in runs.items())
+        return UNEQUAL_SEEDS if any(len(of_base) > 1 and seeds != of_base for of_base, seeds in bases) else ""
+
+    @property
     def real_models(self) -> str:
         """How many models and runs the study has, in words, if its models come from elsewhere; else empty."""
         kinds = [model["kind"] for model in self.whole["models"].values()]
@@ -185,7 +195,8 @@ class Stored:
         lost = ungraded(self.frame("scores"), self.averaged)
         shared = ungraded(self.frame("shared_rate_scores"), self.averaged)
         shared = f"At the shared rate: {shared}" if shared else ""
-        return " ".join(filter(None, [self.settings.note, self.settings.scope, self.outside, lost, shared, self.mixed]))
+        seeds = self.settings.scope or self.settings.unequal_seeds
+        return " ".join(filter(None, [self.settings.note, seeds, self.outside, lost, shared, self.mixed]))
 
     @cached_property
     def averaged(self) -> list[str]:

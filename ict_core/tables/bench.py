@@ -169,8 +169,9 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
         f"own {SCALED}": "Δ mean one",
         f"shared {BASELINE}": f"Δ {baseline}, shared rate",
     }
-    if not (numbers["kind"] == SIGN).any():
-        del heads[f"own {SIGN}"]
+    for head in (f"own {SIGN}", f"shared {BASELINE}"):
+        if not (numbers["rates"] + " " + numbers["kind"]).eq(head).any():
+            del heads[head]
     texts = by_row(numbers, ["difference", "low", "high", "verdict"], _found)
     cells = numbers.assign(head=numbers["rates"] + " " + numbers["kind"], text=texts)
     cells = cells.groupby([*_KEY, "head"], sort=False)["text"].agg("; ".join).reset_index()  # of several controls

@@ -166,6 +166,18 @@ def test_a_study_of_models_from_elsewhere_says_how_many_models_and_runs_it_speak
     assert told.scope.startswith(scope) and bool(told.scope) == bool(scope)
 
 
+@pytest.mark.parametrize(
+    ("seeds", "kind", "told"), [([0, 1], "scratch", False), ([0], "scratch", True), ([0], "hub", False)]
+)
+def test_a_study_says_that_levels_over_different_base_models_are_not_to_be_compared(seeds, kind, told):
+    grid = [
+        {"models": ["m"], "methods": ["grpo"], "seeds": [0, 1]},
+        {"models": ["m"], "methods": ["psr"], "seeds": seeds},
+    ]
+    made = settings(grid=grid, models={"m": {"kind": "pretrained-from-scratch" if kind == "scratch" else kind}})
+    assert bool(made.unequal_seeds) == told
+
+
 KEY = {"model": "tiny", "benchmark": "average"}
 
 
