@@ -2,15 +2,17 @@
 
 import json
 import shutil
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config.load import load_study
-from ict_core.evidence.bench import Screened, screening
-from ict_core.store.layout import REPOSITORY
-from ict_core.store.manifests import write_manifest
+from ict_core.evidence.bench import Screened, bench_controls, rules_of, screening
+from ict_core.evidence.stored import Settings
+from ict_core.store.layout import REPOSITORY, StudyFiles, stored_folder
+from ict_core.store.manifests import read_manifest, write_manifest
 
 CONTROLS = {"close-permuted": "close", "close-mean-one": "close", "far-permuted": "far"}
 
@@ -81,3 +83,19 @@ def test_ict_screen_reads_the_rates_that_a_bench_chose(tmp_path, capsys):
         arms.pop("mini-s/nsr", None)
     assert main(["screen", str(study.with_name("mini.yaml"))]) == 2
     assert "mini.yaml" in capsys.readouterr().err
+
+
+def test_the_second_stage_of_the_bench_has_what_the_first_leaves_open_on_fresh_seeds():
+    studies = {path.stem: load_study(path) for path in (REPOSITORY / "configs/studies").glob("*.yaml")}
+    first, second = studies.pop("rules-rates"), studies.pop("rules")
+    settings = Settings.of(first.stage_config("evidence"))
+    controls, rates = bench_controls(settings), StudyFiles(REPOSITORY / stored_folder(first.name)).rates
+    found = list(screening(read_manifest(rates)["arms"], rules_of(settings), controls, "grpo", settings.margin))
+    left = {one.rule for one in found if not one.settled}
+    of_gates = {"grpo", "grpo-replica", "oracle-decisions", "oracle-decisions-permuted"}
+    asked = {variant for variant in settings.variants if variant in left or controls.get(variant) in left}
+    assert set(second.methods) == asked | of_gates and len(left) < len(rules_of(settings))
+    assert {cell.seed for cell in second.cells()}.isdisjoint(cell.seed for s in studies.values() for cell in s.cells())
+    seeds = Counter(cell.variant for cell in second.cells())
+    assert [seeds.pop(variant) for variant in sorted(of_gates)] == [40, 40, 20, 20] and set(seeds.values()) == {12}
+    assert Settings.of(second.stage_config("evidence")).validity == settings.validity
