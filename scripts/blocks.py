@@ -7,12 +7,15 @@ generated as a whole. Measured numbers come from results/reference/; those about
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from ict_core.commands.cli import main
 from ict_core.config.load import load_study
 from ict_core.evidence.stored import Stored
 from ict_core.evidence.values import differences_of
@@ -111,6 +114,14 @@ def bench_table(study: str, differences: Sequence[str]) -> str:
     return table(heads, rows)
 
 
+def screening() -> str:
+    """What `ict screen` says of the bench's first stage: its table, then its sentence."""
+    text = StringIO()
+    with redirect_stdout(text):
+        main(["screen", str(REPOSITORY / "configs/studies/rules-rates.yaml")])
+    return text.getvalue().strip()
+
+
 def token_table() -> str:
     """Properties of the tokens that the field's rules keep, on a real model."""
     frame = pd.read_csv(REFERENCE / "smollm2-rules/tables/token_rules.csv").set_index(["rule", "quantity"])
@@ -140,6 +151,11 @@ def bench_tables() -> str:
             "equivalent within 2 points. The rank is followed by the ranks that the runs leave open. GRPO is ranked "
             "too, and has no row.\n",
             *benches,
+            "## Training rewards in tuning\n",
+            "`results/reference/rules-rates/`, by `ict screen rules-rates`: reward in the last quarter of training, "
+            "at each arm's own rate, over four seeds, less a control's or GRPO's, in points ± half the 95 % interval, "
+            "uncorrected. The margin is 3 points.\n",
+            f"{screening()}\n",
             "## Tokens of a real model\n",
             "`results/reference/smollm2-rules/`. Percent, means over 26 prompts with 95 % intervals. The gradient is "
             "that of Σ w A ln p / T in the model's weights, on eight of these prompts: its norm relative to GRPO's, "

@@ -261,9 +261,11 @@ def screen(study: AnyStudy) -> None:
         difference = percent_interval(one.difference, one.low, one.high, signed=True)
         rows.append([one.model, one.rule, one.control, difference, "yes" if one.settled else "no"])
     print(markdown_table(["model", "rule", "less", "reward, points", "within the margin"], rows, padded=True))
-    open_rules = dict.fromkeys(one.rule for one in found if not one.settled)
-    settled = f"{len(rules) - len(open_rules)} of {len(rules)} rules are settled beside their controls"
-    print(f"By the rewards of tuning, uncorrected, {settled}; open: {', '.join(open_rules) or 'none'}")
+    left = dict.fromkeys(one.rule for one in found if not one.settled)
+    settled = [rule for rule in rules if rule not in left]
+    number = f"{len(settled)} of {len(rules)} rules are settled beside their controls"
+    names = f"{', '.join(settled) or 'none'}; open: {', '.join(left) or 'none'}"
+    print(f"By the rewards of tuning, uncorrected, {number}: {names}")
 
 
 @command("explain", STUDY_GROUP)

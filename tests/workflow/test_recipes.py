@@ -41,9 +41,8 @@ def test_add_a_method(copy, tiny_checkpoint):
     checks = ("ruff check ict_core tests", "ruff format --check ict_core tests")
     done = follow(copy, *steps("Add a method"), *checks, *(f"pytest -q {tests}" for tests in PAGES))
     assert "try-method: 6 cells to train" in done.stdout
-    methods = 2 + len(load_study(REPOSITORY / "configs/studies/rules.yaml").grid[0].methods)
-    cells = f"rules: {methods * (2 * 12 + 3 * 2)} cells to train, {methods * 3 * 2} of them to choose learning rates by"
-    assert cells in done.stdout
+    methods = 2 + len(load_study(REPOSITORY / "configs/studies/rules-rates.yaml").grid[0].methods)
+    assert f"rules-rates: {methods * 5} cells to train, {methods * 4} of them to choose" in done.stdout
     assert re.search(r"^\d+ passed in", done.stdout, re.MULTILINE), done.stdout
     assert jobs(done.stdout)["train"] == 6
 
