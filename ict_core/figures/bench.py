@@ -56,7 +56,7 @@ def _legend(figure: Figure, margin: float, same_sign: bool) -> None:
         *([Line2D([], [], color=GREY, label="from random, same sign of A", **looks | {"marker": "s"})] * same_sign),
         Patch(color="#EDEDED", label=f"within ±{100 * margin:g} points"),
     ]
-    figure.legend(handles=entries, loc="outside lower center", ncols=5, columnspacing=1.4)
+    figure.legend(handles=entries, loc="outside lower center", ncols=3 if same_sign else 5, columnspacing=1.4)
 
 
 def draw(
