@@ -183,11 +183,11 @@ def sentence(text: str) -> Figure:
 
 
 def draw_note(figure: Figure, note: str) -> None:
-    """Add a note in small print under everything else; the figure grows by its lines, the panels keep their size."""
+    """Add a note, without its marks of code, in small print under all else; the figure's panels keep their size."""
     if not note:
         return
     width, height = figure.get_size_inches()
-    lines = textwrap.wrap(note, int(width * NOTE_CHARACTERS))
+    lines = textwrap.wrap(note.replace("`", ""), int(width * NOTE_CHARACTERS))
     extra = NOTE_LINE * len(lines) + 0.05
     total = height + extra
     figure.set_size_inches(width, total)

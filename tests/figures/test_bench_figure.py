@@ -68,3 +68,13 @@ def test_rules_that_share_no_seed_have_no_rank(frames):
     contrasts, ranks = frames
     figure = draw(contrasts, ranks.head(0), [], arms=ARMS, baselines=["grpo"], margin=0.02)
     assert len(figure.axes) == 1 and figure.axes[0].texts
+
+
+def test_the_legend_is_within_the_page_with_a_control_of_the_same_sign_too(frames):
+    contrasts, ranks = frames
+    name = "ict-10-same-sign"
+    arms = ARMS | {name: ArmVariation("ict-10", "control", (("method.control", "—", "permuted-group-same-sign"),), 50)}
+    figure = draw(contrasts.replace("stapo", name), ranks, [], arms=arms, baselines=["grpo"], margin=0.02)
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert len(figure.legends[0].texts) == 6 and box.x0 > -1 and box.x1 < figure.bbox.x1 + 1

@@ -58,7 +58,7 @@ def test_a_figure_without_data_is_known_by_its_file(tmp_path):
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_is_drawn_outside_the_page_or_over_the_note(name, frames):
     figure = drawn(name, frames)
-    draw_note(figure, NOTE)
+    draw_note(figure, NOTE.replace("miniature", "`miniature`"))
     figure.draw_without_rendering()
     note = figure.texts[-1].get_window_extent()
     assert " ".join(figure.texts[-1].get_text().split()) == NOTE
