@@ -26,6 +26,7 @@ from ict_core.process.numerics import Numerics
 from ict_core.seeding import derive_seed
 from ict_core.store.layout import BASE_VARIANT, StudyFiles, base_number
 
+MOST_SHOWN = 16  # lines in one figure
 _NO_DIFFERENCE = {"method.name", "tuning.variant"}  # a replica has the rate of its method, and so the same training
 
 
@@ -229,11 +230,17 @@ class Study:
         return files.within_reach(*base[::2]) if self.data.within_reach else files.train_problems
 
     def shared_methods(self) -> list[str]:
-        """The variants in the main figures: those that the study names, else those that every model runs."""
+        """The variants in the main figures: those that the study names, else those that every model runs.
+
+        Of more than :data:`MOST_SHOWN` of these it is the first that are no controls.
+        """
         if self.shown is not None:
             return list(self.shown)
         ran = {(cell.model, cell.variant) for cell in self.cells()}
-        return [variant for variant in self.methods if all((model, variant) in ran for model in self.models)]
+        every = [variant for variant in self.methods if all((model, variant) in ran for model in self.models)]
+        if len(every) > MOST_SHOWN:
+            every = [variant for variant in every if self.methods[variant].control is None][:MOST_SHOWN]
+        return every
 
     def resolve(self, cell: Cell) -> dict[str, Any]:
         """Everything but input files that determines one cell's training, as JSON-able values.

@@ -228,7 +228,7 @@ class StudyFile(Section):
     job_hours: JobHours | None = None  # absent: the limits in `hardware` of each model's file
     rollouts_mib: Count | None = None  # keep all rollouts, up to this many MiB per training; absent: none are kept
     trackers: tuple[Tracker, ...] = ()  # trackers that trainings report to (TRL's `report_to`); absent: none
-    shown: tuple[Name, ...] | None = Field(  # variants in figures with a line each; absent: those that every model has
+    shown: tuple[Name, ...] | None = Field(  # variants with a line in figures; absent: all, or 16 without controls
         default=None, min_length=1, description="a list of one or more variants of the grid"
     )
     beside: tuple[Name, ...] = ()  # stored studies (results/reference) whose verdicts are shown too

@@ -387,6 +387,12 @@ def test_the_main_figures_show_what_every_model_runs():
     assert study.shared_methods() == ["grpo", "entropy-20", "stapo", "ict-10", "random-10"]
 
 
+def test_of_many_variants_the_main_figures_show_the_first_that_are_no_controls():
+    shown = project("rules").shared_methods()
+    assert shown[:4] == ["grpo", "grpo-replica", "oracle-decisions", "entropy-20"] and len(shown) == 16
+    assert not any(name.endswith(("-permuted", "-same-sign", "-mean-one")) for name in shown)
+
+
 def varied(configs: Path, factor: str, value: object):
     """The study with its variant ict-20 made one that differs from ict-10 in a factor."""
     (configs / "methods/ict-20.yaml").write_text(f"of: ict-10\n{factor}: {value}\n")
