@@ -126,7 +126,7 @@ class Settings:
     @property
     def unequal_seeds(self) -> str:
         """A sentence if methods of a model have different seeds, which each have a base model; else empty."""
-        runs = {(model, variant): set[int]() for model, variant, _ in self.design.cells}
+        runs: dict[tuple[str, str], set[int]] = defaultdict(set)
         for model, variant, seed in self.design.cells:
             runs[model, variant].add(seed)
         bases = ((runs[model, BASE], seeds) for (model, _), seeds in runs.items())
