@@ -50,7 +50,8 @@ def test_many_arms_are_counted():
 
 def test_the_note_of_a_study_counts_the_cells_at_the_shared_rate_apart():
     def note(**frames):
-        study = {"frame": frames.get, "averaged": None, "settings": SimpleNamespace(note="Small.", scope="")}
+        settings = SimpleNamespace(note="Small.", scope="", unequal_seeds="")
+        study = {"frame": frames.get, "averaged": None, "settings": settings}
         return Stored.note.func(SimpleNamespace(**study, outside="", mixed=""))
 
     whole, lost = scores({}, 20), scores({("ict-10", 2, "word-1"): 3}, 20)
