@@ -169,11 +169,12 @@ def _readable(numbers: pd.DataFrame, baseline: str) -> pd.DataFrame:
         f"own {SCALED}": "Δ mean one",
         f"shared {BASELINE}": f"Δ {baseline}, shared rate",
     }
+    found = numbers["rates"] + " " + numbers["kind"]
     for head in (f"own {SIGN}", f"shared {BASELINE}"):
-        if not (numbers["rates"] + " " + numbers["kind"]).eq(head).any():
+        if not found.eq(head).any():
             del heads[head]
     texts = by_row(numbers, ["difference", "low", "high", "verdict"], _found)
-    cells = numbers.assign(head=numbers["rates"] + " " + numbers["kind"], text=texts)
+    cells = numbers.assign(head=found, text=texts)
     cells = cells.groupby([*_KEY, "head"], sort=False)["text"].agg("; ".join).reset_index()  # of several controls
     cells = wide(cells, _KEY, "head", heads)
     rules = numbers.drop_duplicates(_KEY).reset_index(drop=True)
