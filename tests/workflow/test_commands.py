@@ -126,7 +126,7 @@ def test_every_make_line_is_one_that_make_takes():
         result = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
         assert result.returncode == 0 and result.stdout, (line, result.stderr)
         for study in re.findall(r"STUDY=(\S+)", line):
-            assert StudyFiles(REPOSITORY / stored_folder(study)).settings.exists()
+            assert StudyFiles(REPOSITORY / stored_folder(study)).manifest.exists(), study
 
 
 @pytest.mark.slow
