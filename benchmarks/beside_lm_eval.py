@@ -50,7 +50,7 @@ def by_generate(model: str, answers: pd.DataFrame, tokens: int) -> pd.DataFrame:
     for prompt in answers["prompt"]:
         ids = tokenizer(prompt, return_tensors="pt", add_special_tokens=False)
         completion = decoder.generate(**ids, do_sample=False, max_new_tokens=tokens)[0, ids["input_ids"].shape[1] :]
-        texts.append(tokenizer.decode(completion, skip_special_tokens=True))
+        texts.append(str(tokenizer.decode(completion, skip_special_tokens=True)))
     numbers = [re.findall(r"-?\d+", text.replace(",", ""))[-1:] for text in texts]
     return pd.DataFrame(
         {"last number": [[gold] == n for gold, n in zip(answers["answer"], numbers, strict=True)], "text": texts}

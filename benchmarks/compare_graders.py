@@ -214,7 +214,7 @@ def compare(golds: dict[str, list[str]], all_graders: dict[str, dict[str, Theirs
 
 def show(table: pd.DataFrame) -> None:
     """Print the rows, and how many of them differ."""
-    report.show(table.astype(str).to_dict("records"))
+    report.show([dict(zip(table.columns, row, strict=True)) for row in table.astype(str).itertuples(index=False)])
     differing = table[(table["ours"] != table["both"]) | (table["theirs"] != table["both"])]
     print(f"{len(differing)} of {len(table)} (variant, grader) pairs differ")
 

@@ -237,7 +237,7 @@ def _models(dry: bool) -> Iterator[Path]:
         model = build_model(architecture, tokenizer, seed=0)
         model.config.tie_word_embeddings = False
         untied = type(model)(model.config)
-        untied.load_state_dict({**model.state_dict(), "lm_head.weight": model.get_input_embeddings().weight.clone()})
+        untied.load_state_dict({**model.state_dict(), "lm_head.weight": model.model.embed_tokens.weight.clone()})
         save_checkpoint(untied, tokenizer, Path(folder) / "base")
         yield Path(folder) / "base"
 
@@ -292,7 +292,7 @@ def train(base: str, out: str, numerics: Any, recipe: dict[str, Any]) -> None:
     digest.update(log.to_csv().encode())
     summary = {"bytes": digest.hexdigest(), "steps": len(log), "seconds": time.perf_counter() - started}
     means = log.select_dtypes("number").mean()
-    summary |= {name: float(mean) for name, mean in means.items() if pd.notna(mean) and name not in summary}
+    summary |= {str(name): float(mean) for name, mean in means.items() if pd.notna(mean) and name not in summary}
     Path(out).with_suffix(".json").write_text(json.dumps(summary))
 
 

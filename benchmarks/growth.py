@@ -143,8 +143,9 @@ def grades(scores: pd.DataFrame) -> pd.DataFrame:
     counts = scores[list(records.STATUSES)].to_numpy()
     status = np.repeat(np.tile(records.STATUSES, len(scores)), counts.ravel())
     finish = (sample < rows["truncated"]).map({True: "length", False: "stop"})
-    columns = {"sample": sample, "status": status, "extracted": "", "finish_reason": finish}
-    return rows[["benchmark", "problem"]].assign(**columns, tokens=rows["tokens"] // rows["sampled"])
+    tokens = rows["tokens"] // rows["sampled"]
+    rows = rows[["benchmark", "problem"]].assign(sample=sample, status=status, extracted="")
+    return rows.assign(finish_reason=finish, tokens=tokens)
 
 
 def measure(folder: Path, cells: int) -> tuple[int, dict[str, Run]]:

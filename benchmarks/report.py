@@ -44,9 +44,9 @@ def copy_workflow(folder: Path) -> None:
         shutil.copytree(REPOSITORY / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     stored = (path for name in ("claims", "rates") for path in REPOSITORY.glob(f"results/reference/*/{name}.json"))
     references = (path.relative_to(REPOSITORY) for path in stored)
-    for part in ("Snakefile", "environment.yml", "pyproject.toml", *references):
-        (folder / part).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(REPOSITORY / part, folder / part)
+    for file in (Path("Snakefile"), Path("environment.yml"), Path("pyproject.toml"), *references):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(REPOSITORY / file, folder / file)
     (folder / "profiles").symlink_to("workflow/profiles")
 
 

@@ -197,7 +197,8 @@ def main() -> None:
     torch.set_num_threads(1)
     with torch.no_grad():
         if options.memory:
-            print(own_memory(*options.memory, options.device))
+            size, label = options.memory
+            print(own_memory(size, label, options.device))
             return
         rows = [row for size in options.sizes for row in speed(size, options.rounds, options.device)]
         report.append(rows, quick=options.quick)

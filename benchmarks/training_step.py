@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -121,7 +121,7 @@ def checkpoint(setting: Setting, folder: Path) -> None:
         dtype="float32",
     )
     torch.manual_seed(0)
-    save_checkpoint(model_of(config), tokenizer, folder)
+    save_checkpoint(model_of(config), tokenizer, folder)  # type: ignore[arg-type]  # it saves any decoder
 
 
 def batch(setting: Setting, device: torch.device) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def trainer_of(setting: Setting, base: Path, passes: str) -> SelectiveGRPOTraine
 def step_of(trainer: SelectiveGRPOTrainer, rollouts: dict[str, Any], variant: str | None) -> None:
     """One step of an arm, from the rollouts to the gradients."""
     inputs = dict(rollouts)
-    compute = GRPOTrainer._compute_loss
+    compute: Callable[..., torch.Tensor] = GRPOTrainer._compute_loss
     if variant is not None:
         method = STUDY.methods[variant].model_copy(update={"warmup_steps": 0})
         trainer._choice = Choice.of(method)
@@ -238,7 +238,8 @@ def tied(key: str, base: Path) -> list[dict[str, str]]:
     """GRPO's step with the gradients of head and embeddings in one array, as here, and in two, as autograd has them."""
     setting = SETTINGS[key]
     trainer = trainers_of(setting, base, ["GRPO"])["GRPO"]
-    rollouts, seconds = batch(setting, trainer.accelerator.device), {False: [], True: []}
+    rollouts = batch(setting, trainer.accelerator.device)
+    seconds: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(setting.rounds + 1):
         for apart, times in seconds.items():
             with patch.object(packed_forward, "_tied", return_value=False) if apart else nullcontext():

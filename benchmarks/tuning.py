@@ -13,7 +13,7 @@ rates), in points, on average.
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
@@ -26,7 +26,7 @@ from ict_core.store import records
 from ict_core.store.layout import StudyFiles
 from ict_core.store.manifests import read_manifest
 
-Rewards = dict[str, dict[str, float]]  # rate -> seed -> reward, as in rate.json
+Rewards = dict[str, dict[str, float | None]]  # rate -> seed -> reward, as in rate.json
 
 
 def rewards_of(logs: pd.DataFrame, part: float = 1.0) -> Rewards:
@@ -38,7 +38,7 @@ def rewards_of(logs: pd.DataFrame, part: float = 1.0) -> Rewards:
     return rewards
 
 
-def on(rewards: Mapping[str, Mapping[str, float]], seeds: Iterable[int]) -> Rewards:
+def on(rewards: Rewards, seeds: Iterable[int]) -> Rewards:
     """The rewards of some seeds."""
     return {rate: {str(seed): by_seed[str(seed)] for seed in seeds} for rate, by_seed in rewards.items()}
 
