@@ -35,6 +35,8 @@ class DifferenceTest(Section):
             yield refused("combine", self.combine, "mean or strongest for several baselines, and for them only")
         if self.every_model and self.direction == "equal":
             yield refused("direction", self.direction, "higher or lower, if every model must show it")
+        if BASE in self.against and (self.minus_metric or len(self.against) > 1):  # whose error is shared
+            yield refused("against", list(self.against), f"{BASE} alone and in one metric, or other variants")
 
 
 class Largest(Section):

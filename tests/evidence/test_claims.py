@@ -53,6 +53,8 @@ def test_declared_pairs_are_the_plain_differences_of_the_average():
         ("metric: pass@4", "metric: pass@3", ["test.metric: 'pass@3'", "'pass@1', 'pass@4' or 'total'"]),
         ("against: [grpo]", "against: [grpo, stapo]", ["test.combine: null"]),
         ("direction: higher", "every_model: true, direction: equal", ["test.direction: 'equal'"]),
+        ("against: [grpo]", "against: [base], minus_metric: pass@1", ["test.against: ['base']", "in one metric"]),
+        ("against: [grpo]", "against: [grpo, base], combine: mean", ["test.against: ['grpo', 'base']", "base alone"]),
         ("kind: difference", "kind: diffrence", ["test.kind: 'diffrence'", "largest, measure"]),
         ("    source", "    sauce: x\n    source", ["sauce"]),
         ("    source", "    bound_with: loss\n    source", ["bound_with: 'loss'", "one of gain"]),
