@@ -144,12 +144,12 @@ def bench_tables() -> str:
             "# Tables of the bench\n",
             "The rules are described in [rules.md](rules.md), the findings in [bench.md](bench.md). Made from stored "
             "results by `python scripts/blocks.py`.\n",
-            "Every rule is at its own learning rate. Shares are in percent, on the rollouts of `grpo`: the effective "
-            "share, the part of it with A > 0, and the known forks kept, by weight (weights above 1 can give over 100)."
-            " Differences are in points of pass@4 ± half their 95 % interval: from GRPO, from the same weights in "
-            "random order, from the weights divided by their mean. ↑ ↓: better or worse after Holm's correction. ≈: "
-            "equivalent within 2 points. The rank is followed by the ranks that the runs leave open. GRPO is ranked "
-            "too, and has no row.\n",
+            "Every rule is at its own learning rate. Shares are in percent: the effective share in the rule's own "
+            "training, and on the rollouts of `grpo`, by weight, the part of the kept with A > 0 and the known forks "
+            "kept (weights above 1 can give over 100). Differences are in points of pass@4 ± half their 95 % interval: "
+            "from GRPO, from the same weights in random order, from the weights divided by their mean. ↑ ↓: better "
+            "or worse after Holm's correction. ≈: equivalent within 2 points. The rank is followed by the ranks that "
+            "the runs leave open. GRPO is ranked too, and has no row.\n",
             *benches,
             "## Training rewards in tuning\n",
             "`results/reference/rules-rates/`, by `ict screen rules-rates`: reward in the last quarter of training, "

@@ -1,6 +1,6 @@
 """The batch as a factor: what share of the baseline's gain each rule keeps, at every batch size."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +8,8 @@ import pandas as pd
 
 from ict_core.evidence.stored import Settings
 from ict_core.evidence.values import differences_of, together
-from ict_core.statistics.intervals import over_runs, ratio_of_means
-from ict_core.statistics.schemas import BASE, BATCHES, PASS_METRICS
+from ict_core.statistics.intervals import over_runs, ratio_of_means, with_shared
+from ict_core.statistics.schemas import AVERAGE, BASE, BATCHES, PASS_METRICS
 
 
 class Batched(NamedTuple):
@@ -36,12 +36,14 @@ def batches_of(settings: Settings) -> Iterator[Batched]:
             yield Batched(rule.get(v, v), v, references[batch[v]], *batch[v])
 
 
-def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd.DataFrame:
+def batch_frame(
+    settings: Settings, runs: pd.DataFrame, log: pd.DataFrame, base: Mapping[tuple[str, str, str], float]
+) -> pd.DataFrame:
     """A frame of `statistics.schemas.BATCHES`, for every model that ran a variant, its reference and the base model.
 
     `kept` is a ratio of gains over the base model, paired by seed, with Fieller's limits. `tokens` is the mean number
     of trained tokens over the steps at which the rule selects, then over the runs. `runs` is a frame of
-    `statistics.schemas.RUNS`, `log` one of `records.STUDY_LOG`.
+    `statistics.schemas.RUNS`, `log` one of `records.STUDY_LOG`; `base` are the `base_variances`.
     """
     steps = log[log["selecting"]]
     by_run = (steps["kept_share"] * steps["tokens"]).groupby([steps[n] for n in ("model", "variant", "seed")]).mean()
@@ -52,7 +54,9 @@ def batch_frame(settings: Settings, runs: pd.DataFrame, log: pd.DataFrame) -> pd
             gains, reference = (differences_of(runs, variant, BASE, metric) for variant in (arm.variant, arm.reference))
             for model, pairs in together([gains, reference]).items():
                 part, total = pairs.to_numpy(np.float64).T
-                estimates = over_runs(part).of_difference(), ratio_of_means(part, total)
+                shared = base.get((model, AVERAGE, metric), 0.0)
+                gain = with_shared(over_runs(part), shared).of_difference()
+                estimates = gain, ratio_of_means(part, total, shared)
                 limits = [float(x) for estimate in estimates for x in (estimate.mean, estimate.low, estimate.high)]
                 rows.append((model, *arm, metric, tokens[model, arm.variant], len(part), *limits))
     return pd.DataFrame(rows, columns=list(BATCHES))

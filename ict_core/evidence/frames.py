@@ -57,7 +57,7 @@ def study_frames(stored: Path, claims: Path) -> dict[str, pd.DataFrame]:
         declared = declared | {"changed": claims.name}
     ranked = [variant for variant in settings.variants if variant in {settings.baselines[0], *rules_of(settings)}]
     others = {
-        "batches": batch_frame(settings, frames.runs, log),
+        "batches": batch_frame(settings, frames.runs, log, frames.base),
         "validity": validity_frame(study, frames, entries, declared),
         "ranks": rank_frame(frames.runs, ranked),
     }

@@ -22,7 +22,7 @@ def panels(batches: pd.DataFrame, prompts: int, steps: int) -> dict[str, pd.Data
 def draw(batches: pd.DataFrame, variants: Sequence[str]) -> Figure:
     rules = [rule for rule in batches["rule"].unique() if not (batches["reference"] == rule).any()]
     if not rules:
-        return sentence("This study varies no batch: no variant declares batch as its factor.")
+        return sentence("This study varies no batch that its first baseline has too.")
     columns: dict[str, pd.DataFrame] = {}
     recipe = batches[batches["variant"] == batches["rule"]].iloc[0]  # the baseline at least, with every model
     batches = batches[batches["rule"].isin(rules)]

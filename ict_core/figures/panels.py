@@ -139,6 +139,7 @@ LEGEND_LINE = 0.17  # inches high
 LEGEND_ENTRY = (1.2, 1.0)  # inches wide: with a line, and with a marker alone
 HANDLE = 3.2  # width in font sizes: two dashes of every pattern
 BESIDE = 3  # panels of one model in a row
+_LETTER = 0.045  # inches of a letter of a label
 NOTE_LINE = 0.11  # inches high
 NOTE_CHARACTERS = 21  # per inch
 GUIDE: dict[str, Any] = {"color": "#555555", "linestyle": ":", "linewidth": 0.9}  # a reference line
@@ -281,6 +282,9 @@ def variant_panels(
 ) -> tuple[Figure, dict[str, list[Axes]]]:
     """An empty figure and each model's axes: one per title, three in a row, with one line per variant in each."""
     blocks = -(-len(titles) // BESIDE) * len(models)
+    line = max(
+        line, _LETTER * max(map(len, models), default=0) / (len(variants) + 0.4)
+    )  # a model's name stands upright
     figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
     panels: dict[str, list[Axes]] = {}
     for model, block in zip(models, np.split(axes, len(models)), strict=True):

@@ -55,8 +55,8 @@ FIGURES = {  # by the name of the module that draws it, in the order of the repo
         caption=(
             "Share of the problems that at least one of k samples solves, averaged over the benchmarks with equal "
             "weight. Lines are means over the training seeds that each panel names, bars 95 % two-way intervals (new "
-            "runs on new problems), and every dot is one run; what belongs to one k stands side by side only to be "
-            "told apart. The untrained model, or the mean of several, is the dashed grey line."
+            "runs on new problems; of one run, over problems), and every dot is one run; what belongs to one k stands "
+            "side by side only to be told apart. The untrained model, or the mean of several, is the dashed grey line."
         ),
         inputs=("levels", "runs"),
     ),
@@ -66,8 +66,9 @@ FIGURES = {  # by the name of the module that draws it, in the order of the repo
             "Average over the benchmarks against the share of the response tokens that a rule keeps, for the rules of "
             "which at least two shares ran; those that keep the same share stand side by side. Right of the line, off "
             "the axis, stand rules with one share and the first baseline. Bars are 95 % two-way intervals (new runs on"
-            " new problems) around the mean over the training seeds that each panel names, every marker is one run, "
-            "the dashed line is the base model. Only models that ran at least two shares of one rule are shown."
+            " new problems; of one run, over problems) around the mean over the training seeds that each panel names, "
+            "every marker is one run, the dashed line is the base model. Only models that ran at least two shares of "
+            "one rule are shown."
         ),
         inputs=("levels", "runs"),
         settings=("kept", "baselines"),

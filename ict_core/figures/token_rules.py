@@ -11,8 +11,8 @@ from ict_core.figures.panels import GUIDE, draw_interval, present, style, varian
 
 CAPTION = (
     "Means over prompts with 95 % t-intervals, a row a rule. The dotted line is the value of all tokens together, or "
-    "of chance. Gradient of the weights: the norm of GRPO's gradient from the kept tokens alone over that from all, on "
-    "some prompts; gradients need prompts with right and wrong answers."
+    "of chance. Gradient of the weights: the norm of GRPO's gradient from the kept tokens alone over that from all. "
+    "Both gradients are of the prompts with right and wrong answers, which may be few."
 )
 PANELS = {
     "probability": "Probability of kept (%)",

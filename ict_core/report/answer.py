@@ -111,7 +111,9 @@ def can_tell(validity: pd.DataFrame) -> list[str]:
         if row["outcome"] == NOT_MEASURED
     ]
     if faults:
-        text = f"**This study cannot tell, because** {'; '.join(faults)}. Its comparisons of rules are {NOT_TESTABLE}."
+        models = " and ".join(dict.fromkeys(row["model"] for row in gates if row["outcome"] == FAILED))
+        text = f"**This study cannot tell, because** {'; '.join(faults)}. "
+        text += f"Its comparisons of rules on {models} are {NOT_TESTABLE}."
     elif missing:
         text = "**Whether this study can tell is not measured in full.**"
     else:

@@ -8,6 +8,9 @@ from ict_core.statistics.pairing import both_ways
 from ict_core.statistics.schemas import AVERAGE, GAIN, PASS_METRICS
 from ict_core.tables.table import DIFFERENCE, NONE, OVER_BASE, by_row, differences, gains, means
 
+OF_LEVELS = "for new runs on new problems (of one run, for that run)"
+"""What the interval of a level says, for captions."""
+
 
 def compared(levels: pd.DataFrame, contrasts: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
     """The levels of variants on the average and their differences from a reference, as shares.

@@ -5,7 +5,7 @@ import pandas as pd
 from ict_core.evidence.stored import words
 from ict_core.statistics.pairing import seed_range
 from ict_core.statistics.schemas import FACTORS
-from ict_core.tables._comparison import by_metric, compared, resolved
+from ict_core.tables._comparison import OF_LEVELS, by_metric, compared, resolved
 from ict_core.tables.table import OF_BASE, Table, TableSettings
 
 
@@ -25,7 +25,7 @@ def ablations_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Tab
     caption = (
         "Each variant differs from its reference in one factor, which its configuration declares and the loader "
         "checks, and in the learning rate where it has one of its own (the study's rates). Average over the benchmarks "
-        "in percent ± half its 95 % interval for new runs on new problems, and the difference (Δ) variant − reference "
+        f"in percent ± half its 95 % interval {OF_LEVELS}, and the difference (Δ) variant − reference "
         "in points ± half the 95 % t-interval over "
         f"{seed_range(numbers['seeds'].dropna())}, paired by seed; a verdict speaks of the variant.{OF_BASE} "
         f"{resolved(numbers)}"

@@ -15,7 +15,7 @@ def batches_table(batches: pd.DataFrame, settings: TableSettings) -> Table:
     """One row per rule and batch: tokens trained per step, gain over the base model, share of the baseline's gain."""
     baseline = settings.baselines[0]
     if batches.empty:
-        caption = "The study varies no batch: no variant declares `batch` as its factor."
+        caption = f"The study varies no batch that `{baseline}` has too."
         return Table(batches, batches, caption, keys=0)
 
     def ratio(kept: float, low: float, high: float) -> str:

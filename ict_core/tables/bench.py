@@ -9,6 +9,7 @@ from ict_core.evidence.stored import ArmVariation
 from ict_core.statistics.deciding import IDENTICAL, detectable
 from ict_core.statistics.pairing import both_ways, seed_range, span
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, GAIN
+from ict_core.tables._comparison import OF_LEVELS
 from ict_core.tables.table import (
     NONE,
     OF_BASE,
@@ -213,6 +214,6 @@ def _caption(numbers: pd.DataFrame, baseline: str, settings: TableSettings) -> s
         f"corrected likewise. Rank{ranks} by pass@4, in brackets the ranks that the runs leave open: all of these hold "
         "together with 95 % confidence. Effective share: (Σw)² / (T Σw²) while the rule selects, in percent; A > 0: "
         f"the share of the kept tokens with a positive advantage, on the rollouts of `{baseline}`; ΔH1: the relative "
-        "change of the entropy from the first to the last fifth of the steps. Levels are for new runs on new problems, "
+        f"change of the entropy from the first to the last fifth of the steps. Levels are {OF_LEVELS}, "
         "differences for new runs on these."
     )

@@ -25,7 +25,8 @@ def forks_table(fork_means: pd.DataFrame, settings: TableSettings) -> Table:
             f"are; in percent, means over {seed_range(numbers['seeds'])} ± half the 95 % t-interval over the seeds, at "
             "the first and the last sampled step and over the tokens of all of them. Above, every rule of the study on "
             f"the same rollouts, those sampled while `{baseline}` trained; then (rollouts: {OWN}) the tokens that each "
-            "method kept of its own, at steps at which it selects. As many tokens drawn at random have a recall of "
+            "method kept of its own, at steps at which it selects. Weighted tokens count by weight above, and as kept "
+            "below. As many tokens drawn at random have a recall of "
             "`kept %` and a precision of `forks %`."
         )
     return Table(numbers, readable, caption, keys=2)

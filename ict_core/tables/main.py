@@ -7,6 +7,7 @@ import pandas as pd
 
 from ict_core.statistics.pairing import both_ways, seed_range
 from ict_core.statistics.schemas import ALPHA, AVERAGE, BASE, DECLARED, METRICS
+from ict_core.tables._comparison import OF_LEVELS
 from ict_core.tables.table import (
     LABELS,
     NONE,
@@ -80,11 +81,10 @@ def _caption(numbers: pd.DataFrame, settings: TableSettings, letters: Mapping[st
     base = "one evaluation of the untrained model, so that its interval speaks for new problems only"
     if numbers.loc[is_base, "seeds"].max() > 1:
         base = "the untrained models with which the trainings began, whose number stands under seeds"
-    of_one = "" if (numbers.loc[~is_base, "seeds"] > 1).all() else "; of one run, for that run on new problems"
     stand_ins = ", ".join(f"`{name}` for {paper}" for name, paper in settings.mirrors.items() if name != paper)
     caption = (
-        f"pass@k in percent: mean over {seeds} ± half the 95 % interval, which speaks for new runs on new problems "
-        f"(two-way variance of runs and problems{of_one}). Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every "
+        f"pass@k in percent: mean over {seeds} ± half the 95 % interval, {OF_LEVELS}, by the "
+        f"two-way variance of runs and problems. Total: the mean of pass@1 and pass@4. `{AVERAGE}`: every "
         f"benchmark weighs the same.{OF_BASE} `{BASE}`: {base}. An interval whose sides differ by more than half a "
         f"point is printed from low to high, in whole percents; {NONE}: none. "
     )

@@ -11,6 +11,7 @@ from pydantic import Field
 from ict_core.config.mistakes import Fault, refused, repeated
 from ict_core.config.section import Name, Section, load_section
 from ict_core.statistics.schemas import AVERAGE, METRICS
+from ict_core.tables._comparison import OF_LEVELS
 from ict_core.tables.table import LABELS, NONE, Table, TableSettings, by_row, in_order, number, percent_interval, wide
 
 PAPER, STUDY = "paper", "this study"
@@ -157,6 +158,6 @@ def _caption(settings: TableSettings, paired: bool) -> str:
         f"The figures that the paper ({paper.source}) printed, beside this study's; percent. {relation} "
         f"{sizes}. `{AVERAGE}`: over the paper's seven benchmarks, and over the study's. {paper.ablation.benchmark}: "
         f"the paper's ablation of {paper.ablation.size}, and {place}. The paper printed no intervals; the study's are "
-        f"95 %, for new runs on new problems. {NONE}: not given by the paper, or not run in the study."
+        f"95 %, {OF_LEVELS}. {NONE}: not given by the paper, or not run in the study."
         f"{_inconsistent(paper)}"
     )

@@ -4,7 +4,7 @@ import pandas as pd
 
 from ict_core.evidence.tuning import remarks
 from ict_core.statistics.schemas import BASE, GAIN, PASS_METRICS
-from ict_core.tables._comparison import compared, side_by_side
+from ict_core.tables._comparison import OF_LEVELS, compared, side_by_side
 from ict_core.tables.table import DIFFERENCE, MEAN, NONE, OF_BASE, REMARK, Table, TableSettings, in_order, tuned_arms
 
 OWN, SHARED = "own", "shared"
@@ -66,7 +66,7 @@ def rates_table(
             "models in both; the tests and their correction are those of the contrasts"
         )
     caption = (
-        "Average over the benchmarks in percent ± half its 95 % interval for new runs on new problems, and the "
+        f"Average over the benchmarks in percent ± half its 95 % interval {OF_LEVELS}, and the "
         f"difference (Δ) from `{reference}` in points ± half the 95 % t-interval, paired by seed: every variant at its "
         f"own learning rate{both_text}.{OF_BASE} {REMARK}"
     )

@@ -6,7 +6,7 @@ import pandas as pd
 
 from ict_core.config.selectors import section_of
 from ict_core.statistics.pairing import seed_range, shares_kept, shown_variants
-from ict_core.tables._comparison import by_metric, compared, resolved
+from ict_core.tables._comparison import OF_LEVELS, by_metric, compared, resolved
 from ict_core.tables.table import NONE, OF_BASE, Table, TableSettings
 
 
@@ -22,8 +22,8 @@ def thresholds_table(levels: pd.DataFrame, contrasts: pd.DataFrame, settings: Ta
     numbers = compared(levels, contrasts, frame.assign(reference=reference)).drop(columns="reference")
     everything = ", which keeps every token" if is_all else ""
     caption = (
-        "Average over the benchmarks in percent ± half its 95 % interval for new runs on "
-        f"new problems, and the difference (Δ) from `{reference}`{everything}, in points ± half the 95 % "
+        f"Average over the benchmarks in percent ± half its 95 % interval {OF_LEVELS}, "
+        f"and the difference (Δ) from `{reference}`{everything}, in points ± half the 95 % "
         f"t-interval over {seed_range(numbers['seeds'].dropna())}, paired by seed.{OF_BASE} {resolved(numbers)}"
     )
     percents = [NONE if math.isnan(share) else f"{share:g}" for share in numbers["percent"]]

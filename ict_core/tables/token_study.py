@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from ict_core.evidence.measures import RULE_QUANTITIES
+from ict_core.statistics.pairing import seed_range
 from ict_core.tables.table import NONE, Table, by_row, in_order, number, percent, wide
 
 QUANTITIES = {
@@ -25,24 +26,24 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
     rows = rows.rename(columns={"seeds": "prompts"})
     numbers = in_order(rows, model=list(rows["model"]), rule=rules, quantity=QUANTITIES)
     readable = wide(numbers, ["model", "rule"], "quantity", QUANTITIES)
-    prompts = numbers.loc[numbers["quantity"] == "norm_share", "prompts"]
+    answered = "with right and wrong answers"
+    everywhere, logits, weights = (
+        seed_range(numbers.loc[rows, "prompts"], "prompt")
+        for rows in (slice(None), *(numbers["quantity"] == name for name in ("gradient_share", "norm_share")))
+    )
     caption = (
-        f"Every selection rule on the same answers of the untrained model: means over {_count(numbers['prompts'])}, "
-        "each of which counts once, in percent, ± half the 95 % t-interval over prompts. Kept: of all tokens; of a "
-        "rule that weighs them, the effective share (Σw)² / (N Σw²). Gradient: of the sum of the norms of the policy "
-        "gradient with respect to the tokens' logits, |A| times the root of 1 − 2p + beta, on prompts with right and "
-        "wrong answers. 1 − p: of the sum of that mass. Of the kept tokens: the share with A > 0 and with A < 0; the "
-        "share above the median H1 and H2 of all tokens (a tie is half); their mean place in the response from 0, its "
-        "first token, to 100, its last; mean probability p, mean purity beta = exp(−H2), mean distance of the two, and "
-        "that less the dropped tokens'. Elbow: of the rule's own sorted scores, in percent of a sequence's tokens. "
-        f"Gradient of the weights, on {_count(prompts)} with right and wrong answers: the norm of GRPO's gradient with "
-        "respect to the model's weights from the kept tokens alone, over that from all, and the cosine between the two."
+        f"Every selection rule on the same answers of the untrained model: means over {everywhere}, each of which "
+        "counts once, in percent, ± half the 95 % t-interval over prompts. Kept: of all tokens; of a rule that weighs "
+        "them, the effective share (Σw)² / (N Σw²). Gradient: of the sum of the norms of the policy gradient with "
+        f"respect to the tokens' logits, |A| times the root of 1 − 2p + beta, on {logits} {answered}. 1 − p: of the "
+        "sum of that mass. Of the kept tokens: the share with A > 0 and with A < 0; the share above the median H1 and "
+        "H2 of all tokens (a tie is half); their mean place in the response from 0, its first token, to 100, its last; "
+        "mean probability p, mean purity beta = exp(−H2), mean distance of the two, and that less the dropped tokens'. "
+        "Elbow: of the rule's own sorted scores, in percent of a sequence's tokens. Gradient of the weights, on "
+        f"{weights} {answered}: the norm of GRPO's gradient with respect to the model's weights from the kept tokens "
+        "alone, over that from all, and the cosine between the two."
     )
     return Table(numbers, readable, caption, 1, "token_rules", "Rules on an untrained model's tokens")
-
-
-def _count(prompts: pd.Series) -> str:
-    return f"{prompts.max()} prompts" if len(prompts) and prompts.max() else "no prompt"
 
 
 def _lifts(token_texts: pd.DataFrame, kind: str) -> pd.DataFrame:

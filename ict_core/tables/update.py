@@ -48,8 +48,9 @@ def update_table(agreement_means: pd.DataFrame, settings: TableSettings) -> Tabl
         "token's own logit. In parentheses: what the same frequencies of either sign would give by chance. "
         "As predicted: H2 moved with the sign that it would have if this token's logit alone had moved, by the "
         "measured change of its log-odds. Rank correlation (Spearman) and slope (through the origin): of the move of "
-        f"H2 on that prediction. {NONE}: fewer than {LEAST} tokens in every run; without ±: in all runs but one. All "
-        "tokens together, the first-order prediction, H1, and the regimes p > 1/e and p < 1/e are in the CSV."
+        f"H2 on that prediction. A run with fewer than {LEAST} such tokens is left out, {NONE}: every run is; without "
+        "±: all but one are, or all values are equal. All tokens together, the first-order prediction, H1, and the "
+        "regimes p > 1/e and p < 1/e are in the CSV."
     )
     if readable.empty:
         caption = "No token was sampled before and after an update at which a rule selects."
