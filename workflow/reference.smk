@@ -13,8 +13,8 @@ except UserError as error:
 
 if unknown := config.keys() - {"stored", "results"}:
     raise WorkflowError(f"--config={min(unknown)}: allowed: stored and results")
-STORED = config.get("stored", "results/reference/mini")
-RESULTS = config.get("results", f"results/rebuilt/{Path(STORED).name}")
+STORED = str(config.get("stored", "results/reference/mini"))
+RESULTS = str(config.get("results", f"results/rebuilt/{Path(STORED).name}"))
 try:
     config |= read_manifest(StudyFiles(Path(STORED)).settings)
 except UserError as error:

@@ -115,7 +115,10 @@ def _evaluated() -> list[str]:
     """The project's models that no study trains first."""
     from ict_core.config.load import load_model
 
-    models = {name: load_model(_MODELS / f"{name}.yaml") for name in _known(_MODELS)}
+    models = {}
+    for name in _known(_MODELS):
+        with suppress(UserError):  # a file that is still to be mended
+            models[name] = load_model(_MODELS / f"{name}.yaml")
     return [name for name, model in models.items() if _only_fetched(model)]
 
 
@@ -223,7 +226,7 @@ def work_folder(folder: Path, call: str) -> Iterator[Path]:
         try:
             yield work
         except UserError:
-            if not any(work.glob(f"{_CHECKPOINT}*")):  # not even a part was fetched: there is nothing to continue
+            if not any([*work.glob(f"{_CHECKPOINT}*"), *work.glob(f"{_CACHE}/**/*.parquet")]):  # nothing to continue
                 shutil.rmtree(work)
                 with suppress(OSError):  # the folder had something in it before
                     folder.rmdir()
@@ -260,6 +263,8 @@ def stated_model(work: Path, model: str, name: str) -> "Fetched":
         raise UserError(f"{model}: is trained by a study; give the folder of its checkpoint, .../base/seed-0/model")
     if stated.kind == "local" or path.read_bytes() != before:
         remove(work / _CHECKPOINT)
+    if by_name and not local and stated.kind == "local":
+        stated = stated.changed(path=str(REPOSITORY / stated.path))
     if torch.cuda.is_available():
         return stated.changed(hardware=Hardware(**_HARDWARE))
     return stated.changed(hardware=None, dtype="float32")

@@ -1,6 +1,6 @@
 """The subcommands that show a model's rollouts: new ones token by token, and those that its training kept."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -71,6 +71,11 @@ def shadow(
     candidates = {name: method for name, method in load_methods(methods).items() if method.control is None}
     left_out = [name for name, method in candidates.items() if method.known_steps and not rollouts.known_forks]
     rules = distinct_rules({name: method for name, method in candidates.items() if name not in left_out})
+    if not rules:
+        why = f", as {', '.join(left_out)} need --known-forks" if left_out else ""
+        raise UserError(
+            f"--methods {methods}: no rule is left{why}; allowed: a folder with a variant that is no control"
+        )
     template = load_model(model).prompt if model else None
     chosen = chosen_problems(problems, **asdict(draw))
     if rollouts.known_forks:
@@ -105,6 +110,7 @@ def tokens(
     out: Annotated[Path | None, Option(help="the page (default: CELL/tokens.html)")] = None,
 ) -> None:
     """Sample from a cell's model and write a page that shows every token: scores, kept tokens, known forks."""
+    from ict_core.problems.mini.problems import problem_of
     from ict_core.tools.inspection.cell import inspected
 
     model = inspected(cell, study)
@@ -113,6 +119,10 @@ def tokens(
 
     rules = with_rules(model, method or [])
     chosen = chosen_problems(problems or StudyFiles(model.study).eval_problems, **asdict(draw))
+    try:
+        list(map(problem_of, chosen["prompt"]))
+    except ValueError:  # not the mini world's, so their forks are not known
+        model = replace(model, known_forks=False)
     page = out or CellFiles(cell).token_page
     write_text(page, tokens_page(model, rules, chosen, draw.seed, alternatives))
     print(page)

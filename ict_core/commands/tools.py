@@ -341,7 +341,7 @@ def verify(
     loaded = study_to_run(file)
     from ict_core.tools.verify import compare, rerun  # which import numpy
 
-    if place.cell not in {*loaded.evaluated_cells(), *loaded.trained_cells(), *loaded.later_cells()}:
+    if place.cell not in {*loaded.all_bases(), *loaded.trained_cells(), *loaded.later_cells()}:
         raise UserError(f"{file}: no cell {place.cell.folder}; --study names the cell's own study")
     if loaded.is_tuned(place.cell):
         rate = loaded.rate_file(StudyFiles(place.results), place.cell)

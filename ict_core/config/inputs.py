@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Discriminator, Field, JsonValue, Tag
 
-from ict_core.config.mistakes import Fault, one_of, refused, repeated
+from ict_core.config.mistakes import Fault, one_of, refused
 from ict_core.config.section import Count, Few, Name, Rate, Section, Seed, is_absent
 
 _FAMILY_ANSWERS = {"word": "math", "symbolic": "math", "stem": "choice", "science": "choice", "aime": "math"}
@@ -114,7 +114,8 @@ class PublishedSet(PinnedSet):
         if self.sha256 is None and not self.gated:
             yield refused("sha256", None, "64 hexadecimal digits (null only with gated: true)")
         yield from super().faults()
-        yield from repeated("configs", self.configs)
+        if self.mirror_copy is not None and len(self.configs) > 1:  # one file, which would be read for each of them
+            yield refused("mirror_copy", self.mirror_copy, "with one config alone")
 
 
 class Generator(Section):
@@ -281,6 +282,9 @@ class Template(Prompt):
             yield refused("template", self.template, "a text that holds {prompt} once")
 
 
+_MARKS = 258  # tokens that a tokenizer of the mini world has at least
+
+
 class ScratchModel(Section):
     """A model that the study pretrains itself, so that it needs no download."""
 
@@ -293,6 +297,10 @@ class ScratchModel(Section):
     kind: Literal["pretrained-from-scratch"]
     architecture: Architecture
     pretraining: Pretraining
+
+    def faults(self) -> Iterator[Fault]:
+        if (size := self.architecture.vocab_size) < _MARKS:
+            yield refused("architecture.vocab_size", size, f"at least {_MARKS}: every byte, and two marks")
 
 
 class SupervisedStart(Section):

@@ -71,6 +71,9 @@ def load_study(path: Path) -> Study:
                 models[name] = model.changed(hardware=model.hardware.changed(**hours))
     own = file.data.problems_of or {}
     for name, benchmark in benchmarks.items():
+        if (rows := getattr(benchmark, "rows", math.inf)) < own.get(name, 0):
+            mistakes.add(path, refused(f"data.problems_of.{name}", own[name], f"at most its rows = {rows}"))
+            mistakes.raise_if_any()
         benchmarks[name] = _with_problems(benchmark, own.get(name, file.data.problems_per_benchmark))
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     resolved: dict[str, Any] = {
@@ -245,6 +248,13 @@ def _check_study(
     all_read = set(names) == set(train_sets)
     if names and all_read and used is not None and used > available:
         yield refused("data.train_problems", used, f"at most the {available} problems of {', '.join(names)}")
+    rows = sum(train_set.rows for train_set in train_sets.values())
+    for name, model in models.items():
+        if (start := model.supervised_start) and names and all_read and start.problems > rows:
+            problems = f"supervised_start.problems = {start.problems}"
+            yield refused(
+                "data.train_sets", list(names), f"sets of at least as many rows as {problems} of {name}: {rows}"
+            )
     sampled = file.data.within_reach.problems if file.data.within_reach else None
     if all_read and sampled is not None and sampled > (total := used or available):
         yield refused("data.within_reach.problems", sampled, f"at most the {total} problems of the training")
@@ -288,18 +298,32 @@ def _check_method(
         allowed = f"where problems are generated alone, and the study {file.study!r} has data.train_sets"
         faults.append(refused("selector", method.selector, allowed))
     if (varied := method.ablation) is None:
+        if method.control is not None:
+            faults.append(refused("control", method.control, "beside `of`, the rule that it controls"))
         yield from faults
     elif varied.of in methods:  # else that variant's file has a problem, which is reported
         keys = {varied.factor, *(("group_size", "warmup_steps") if varied.factor == "batch" else ())}
         yield from (fault for fault in faults if fault.key in keys or varied.of not in file.variants())
         if varied.factor == "control" and varied.of not in file.variants():
             yield refused("control", method.settings().get("control"), f"beside the rule, {varied.of!r}, in the grid")
-        if varied.factor == "control" and methods[varied.of].keeps_every_token:
-            allowed = f"a control of a rule that chooses or weighs tokens; {varied.of!r} keeps every token"
+        of = methods[varied.of]
+        if varied.factor == "control" and (of.keeps_every_token or of.control is not None):
+            is_none = "is a control itself" if of.control else "keeps every token"
+            allowed = f"a control of a rule that chooses or weighs tokens; {varied.of!r} {is_none}"
             yield refused("control", method.settings().get("control"), allowed)
-        if getattr(method, varied.factor) == getattr(methods[varied.of], varied.factor):
+        is_size = varied.factor in ("group_size", "batch")
+        same_sizes = is_size and training is not None and _sizes(method, training) == _sizes(of, training)
+        if same_sizes or getattr(method, varied.factor) == getattr(of, varied.factor):
             allowed = f"another value than that of {varied.of!r}"
             yield refused(varied.factor, method.settings().get(varied.factor), allowed)
+
+
+def _sizes(method: Method, training: Training) -> tuple[object, ...]:
+    """The sizes of a method's training with a recipe, and its warm-up."""
+    own, group, shared = method.batch, method.group_size or training.group_size, training
+    if own is None:
+        return group, method.warmup, shared.prompts_per_step, shared.steps, shared.lr_warmup_steps
+    return group, method.warmup, own.prompts_per_step, own.steps, own.warmup_steps
 
 
 def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:

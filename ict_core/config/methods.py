@@ -99,6 +99,9 @@ class Training(Section):
         for key in ("steps", "checkpoint_every"):  # a checkpoint does not hold a rollout batch
             if (getattr(self, key) or 0) % self.updates:
                 yield refused(key, getattr(self, key), f"a multiple of updates_per_rollout = {self.updates}")
+        if self.token_sample_every > 1 and self.token_sample_every % self.updates:  # a sample is of a rollout batch
+            allowed = f"1, or a multiple of updates_per_rollout = {self.updates}"
+            yield refused("token_sample_every", self.token_sample_every, allowed)
 
     @property
     def updates(self) -> int:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic_core import PydanticCustomError
 
 from ict_core.config._yaml import read_plain
-from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of
+from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, repeated
 from ict_core.store.layout import NAME, NAMED
 
 Name = Annotated[str, Field(pattern=NAME, description=NAMED)]
@@ -30,7 +30,7 @@ def is_absent(value: object) -> bool:
 
 
 class Section(BaseModel):
-    """A frozen mapping that refuses unknown keys and never converts a value's type.
+    """A frozen mapping that refuses unknown keys and entries that stand twice, and never converts a value's type.
 
     No key has a default unless its absence means something: an assumption is written down in a YAML file.
     A field's description, if it has one, says what is allowed, as error messages quote it.
@@ -44,7 +44,9 @@ class Section(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_faults(self) -> Self:
-        if faults := list(self.faults()):
+        lists = [(key, value) for key, value in self if isinstance(value, tuple)]
+        names = [(key, value) for key, value in lists if all(isinstance(entry, str | int) for entry in value)]
+        if faults := [*(fault for key, value in names for fault in repeated(key, value)), *self.faults()]:
             text = "; ".join(f"{key}: {text}" for key, text in faults)
             raise PydanticCustomError("faults", "{text}", {"text": text, "faults": faults})
         return self

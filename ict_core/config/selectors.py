@@ -251,7 +251,12 @@ class Steer(Method):
     selector: Literal["steer"]
     form: Literal["exponential", "linear"]
     lowest: float = Field(gt=0, lt=1)
-    highest: float = Field(ge=1, le=1000)  # only in the linear form
+    highest: float = Field(ge=1, le=1000)  # only in the linear form; 1 in the other
+
+    def faults(self) -> Iterator[Fault]:
+        yield from super().faults()
+        if self.form == "exponential" and self.highest != 1:
+            yield refused("highest", self.highest, "1 with the form exponential, which has no other highest weight")
 
 
 class CovarianceWeight(Method):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from ict_core.config.inputs import Hours
-from ict_core.config.mistakes import Fault, one_of, refused, repeated, show_value
+from ict_core.config.mistakes import Fault, one_of, refused, show_value
 from ict_core.config.section import Count, Few, Name, Section, Seed, Steps, Temperature, Threads, is_absent
 from ict_core.config.tuning import Tuning
 from ict_core.process.numerics import Numerics
@@ -53,14 +53,13 @@ class Data(Section):
     def faults(self) -> Iterator[Fault]:
         if self.train_sets is None and self.train_problems is None:
             yield Fault("train_problems", "missing; allowed: a whole number >= 1, or data.train_sets")
-        yield from repeated("train_sets", self.train_sets or ())
 
 
 class Evaluation(Section):
     """How the trained models answer the benchmarks."""
 
     engine: Literal["vllm", "transformers"]
-    samples: Few  # completions per problem
+    samples: Few  # completions per problem; a study needs 4 or more
     samples_of: dict[Name, Few] | None = None  # by benchmark, in place of `samples`
     temperature: Temperature
     top_p: float = Field(gt=0, le=1)
@@ -84,9 +83,6 @@ class LearningCurve(Section):
     benchmarks: tuple[Name, ...] | None = Field(  # benchmarks of the study from which problems are drawn; absent: all
         default=None, min_length=1, description="a list of one or more of the study's benchmarks"
     )
-
-    def faults(self) -> Iterator[Fault]:
-        yield from repeated("benchmarks", self.benchmarks or ())
 
 
 class Grading(Section):
@@ -196,10 +192,6 @@ class Block(Section):
         min_length=1, description="a list of at least one seed, each a whole number >= 0 and < 2147483648"
     )
 
-    def faults(self) -> Iterator[Fault]:
-        for key in ("models", "methods", "seeds"):
-            yield from repeated(key, getattr(self, key))
-
     def cells(self) -> list[Cell]:
         """The cells of the block, in its order."""
         return [Cell(model, variant, seed) for model in self.models for variant in self.methods for seed in self.seeds]
@@ -241,12 +233,9 @@ class StudyFile(Section):
             yield refused("study", self.study, allowed)
         if self.tuning is not None and self.rates_of is not None:
             yield refused("rates_of", self.rates_of, "absent, as the study has a tuning of its own")
-        yield from repeated("benchmarks", self.benchmarks)
         for index, name in enumerate(self.benchmarks):
             if name in _OF_TABLES:
                 yield refused(f"benchmarks[{index}]", name, f"any name but {', '.join(_OF_TABLES)}, columns of tables")
-        for key in ("baselines", "trackers", "shown", "beside"):
-            yield from repeated(key, getattr(self, key) or ())
         counts = {f"samples_of.{name}": samples for name, samples in (self.evaluation.samples_of or {}).items()}
         for key, samples in {"samples": self.evaluation.samples, **counts}.items():
             if samples < _LARGEST_K:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from ict_core.config.mistakes import Fault, refused, repeated
+from ict_core.config.mistakes import Fault, refused
 from ict_core.config.section import LEAST_RATE, MOST_RATE, Count, Rate, Section, Seed, is_absent
 from ict_core.store.files import hash_file
 from ict_core.store.manifests import read_manifest
@@ -26,7 +26,7 @@ class Tuning(Section):
     tie goes to the rate nearest to the recipe's, then to the lower one. A linear schedule falls to 0 over `steps`.
     """
 
-    rates: tuple[Rate, ...] = Field(min_length=1)  # learning rates, the lowest first
+    rates: tuple[Rate, ...] = Field(min_length=1)  # at least two learning rates, the lowest first
     seeds: tuple[Seed, ...] = Field(min_length=1)  # seeds that neither a cell nor a base model of the grid has
     steps: Count | None = Field(default=None, exclude_if=is_absent)  # steps of these trainings; absent: the recipe's
     extend: bool = Field(default=False, exclude_if=operator.not_)  # two more rates beyond an edge with the best rate
@@ -35,7 +35,6 @@ class Tuning(Section):
     finalists: Count | None = Field(default=None, exclude_if=is_absent)  # rates that halving leaves at least; absent: 1
 
     def faults(self) -> Iterator[Fault]:
-        yield from repeated("seeds", self.seeds)
         if len(self.rates) < 2 or list(self.rates) != sorted(set(self.rates)):
             yield refused("rates", list(self.rates), "at least 2 different rates, the lowest first")
         elif self.extend:

@@ -26,7 +26,7 @@ from ict_core.seeding import derive_seed
 from ict_core.selection.registry import rule_module
 from ict_core.store.code import edited, fingerprint
 from ict_core.store.files import appearing
-from ict_core.store.layout import BASE_VARIANT, LEARNING_CURVE, StoredCellFiles, StudyFiles
+from ict_core.store.layout import BASE_VARIANT, LEARNING_CURVE, StoredCellFiles, StudyFiles, seed_of
 from ict_core.store.manifests import read_manifest, write_manifest
 
 _RESULTS = ("base_sha256", "problems_sha256", "model_sha256", "completions_sha256", "grades_sha256")
@@ -192,8 +192,10 @@ def finished(study: Study, files: StudyFiles) -> Iterator[tuple[Cell, LocalOutco
 def stored_in(folder: Path) -> Iterator[tuple[Cell, StoredOutcome]]:
     """The cells that are stored in a folder."""
     for path in _folders(folder):
-        model, variant, seed = path.relative_to(folder).parts
-        yield Cell(model, variant, int(seed.removeprefix("seed-"))), StoredOutcome(path)
+        model, variant, _ = path.relative_to(folder).parts
+        if (number := seed_of(path)) is None:
+            raise UserError(f"{path}: no folder of a cell; allowed: MODEL/VARIANT/seed-N, N a whole number")
+        yield Cell(model, variant, number), StoredOutcome(path)
 
 
 def rate_in(record: Mapping[str, Any]) -> float | None:

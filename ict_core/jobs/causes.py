@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ict_core.process.failures import FULL, explain
-from ict_core.process.job_log import was_killed
+from ict_core.process.job_log import has_succeeded, was_killed
 from ict_core.store.files import appearing
 
 _TAIL = 2**18  # bytes at the end of a log that are searched for a cause
@@ -24,6 +24,8 @@ _NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|\(os error 
 
 def cause(log: Path) -> str:
     """The line of a job's log that says why it has ended without its output; empty if none does."""
+    if has_succeeded(log):
+        return ""
     text = _RANK.sub("", _tail(log))
     killed = [_KILLED if was_killed(log) else ""]
     lines = _TOLD.findall(text) or _DIED.findall(text) or _raised(text) or _ENDED.findall(text) or killed

@@ -214,13 +214,15 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
         end_with_parent()
     holds_log = hold_log()
     received: list[int] = []
+    status = 1
     before = signal.signal(signal.SIGTERM, functools.partial(_end, received))
     try:
         end_with_run()
         if portable:
             numerics.use("portable")
-        status = function() or 0
+        ended = function() or 0
         numerics.check()
+        status = ended
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -237,7 +239,7 @@ def _run(function: Callable[[], int | None], name: str, portable: bool, written:
     finally:
         signal.signal(signal.SIGTERM, before)
         if holds_log:
-            tell_end()
+            tell_end(succeeded=status == 0)
         gc.freeze()  # otherwise a last garbage collection of all objects takes up to a second
     return status
 

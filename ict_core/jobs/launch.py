@@ -1,12 +1,13 @@
 """How a job is started: on how many GPUs, by which command. The workflow's rules and `ict verify` start it alike."""
 
+import os
 from pathlib import Path
 
 from ict_core.config.inputs import Hardware
 from ict_core.config.study import Study
 from ict_core.process.environment import applicable_lock
 from ict_core.store.files import hash_file
-from ict_core.store.layout import REPOSITORY
+from ict_core.store.layout import REPOSITORY, repository
 
 
 def gpus(study: Study, stage: str, model: str) -> int:
@@ -42,4 +43,4 @@ def launcher_hash(study_file: Path, study: Study, model: str) -> str:
 
 
 def _launcher(study_file: Path, hardware: Hardware) -> Path:
-    return study_file.parent.parent / "accelerate" / f"{hardware.accelerate}.yaml"
+    return Path(os.path.relpath(repository(study_file) / "configs" / "accelerate" / f"{hardware.accelerate}.yaml"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 JOB = "ICT_JOB"  # environment variable that the workflow sets for its jobs
+_BEGUN, _DONE = b"begun", b"ended"  # of one length: what a locked file holds, and that of a job that has succeeded
 _GLANCE = 0.2  # seconds: longer than a check of a lock takes
 _SECONDS = 10.0  # between two lines of progress
 _LINE = re.compile(
@@ -43,21 +44,32 @@ def hold_log() -> bool:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         os.dup2(descriptor, 0)
         os.close(descriptor)
-        os.write(0, b"begun")  # nothing is left to read after it
+        os.write(0, _BEGUN)  # nothing is left to read after it
     except OSError:  # no descriptor, or a file system without locks: `ict status` does not see the job run
         return False
     return True
 
 
-def tell_end() -> None:
-    """Note that the process which holds a log ends in order, so that its log says why if it has failed."""
+def tell_end(succeeded: bool) -> None:
+    """Note that the process which holds a log ends in order, so that its log says why if it has not succeeded."""
     os.ftruncate(0, 0)
+    os.pwrite(0, _DONE if succeeded else b"", 0)
 
 
 def was_killed(log: Path) -> bool:
     """Whether the last process that held a job's log ended abruptly: it was killed, or its machine went down."""
+    return _last(log) == _BEGUN and is_held(log) is False
+
+
+def has_succeeded(log: Path) -> bool:
+    """Whether the last process that held a job's log has succeeded, whatever libraries printed into the log."""
+    return _last(log) == _DONE
+
+
+def _last(log: Path) -> bytes:
+    """What the last process that held a job's log has noted; empty without a log."""
     lock = log.with_suffix(".lock")
-    return log.exists() and lock.exists() and lock.stat().st_size > 0 and is_held(log) is False
+    return lock.read_bytes() if log.exists() and lock.exists() else b""
 
 
 def is_held(log: Path) -> bool | None:

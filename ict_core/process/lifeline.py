@@ -8,7 +8,9 @@ run removes what was left.
 
 import contextlib
 import fcntl
+import hashlib
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -19,6 +21,7 @@ RUN = "ICT_RUN"
 """Environment variable: the folder of the run that a job belongs to; unset if no run is to end the job."""
 
 _PIPE = "alive"
+_PREFIX = f"ict-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"  # a pipe is held on one machine alone
 _REMOVE = 'trap "" HUP INT TERM; read -r _; for _ in $(seq 10); do rm -rf -- "$@"; sleep 1; done'
 _told_by: list[int] = []  # the pipe that sends SIGTERM to this process, open until that is undone
 
@@ -28,13 +31,13 @@ def begin(*beside: Path) -> Path:
 
     Returns the run's folder, which is removed as well.
     """
-    for pipe in Path(tempfile.gettempdir()).glob(f"ict-*/{_PIPE}"):
+    for pipe in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_PIPE}"):
         with contextlib.suppress(OSError):  # another user's
             descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
             if not _is_held(descriptor):
                 shutil.rmtree(pipe.parent, ignore_errors=True)
             os.close(descriptor)
-    folder = Path(tempfile.mkdtemp(prefix="ict-"))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
     pipe, files = folder / _PIPE, folder / "tmp"
     files.mkdir()
     os.mkfifo(folder / "unheld", 0o600)

@@ -6,6 +6,7 @@ inherited them is gone, however it died.
 """
 
 import ctypes
+import fcntl
 import functools
 import os
 import random
@@ -199,6 +200,9 @@ def lease(count: int, devices: Sequence[Gpu]) -> list[Gpu]:
             else:
                 os.close(descriptor)
         if len(held) == count:
+            if held:  # systemd-tmpfiles removes old files, also locked ones, but none in a locked folder
+                fcntl.flock(shared := os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
+                os.set_inheritable(shared, True)
             return list(held)
         if not announced:
             print(f"waiting for {count} of the GPUs {[d.index for d in devices]}, leased in {folder}", file=sys.stderr)

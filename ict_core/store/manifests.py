@@ -1,5 +1,6 @@
 """The origin of a result: versions, machine, commit, hashes. No user name or absolute path."""
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -86,9 +87,11 @@ def cost(started: float, tokens: int) -> dict[str, Any]:
 
 
 def git_state(folder: Path) -> dict[str, Any]:
-    """`commit` and `dirty` (changed or untracked files) of a folder; both None outside of git."""
-    commit = git(folder, "rev-parse", "HEAD")
-    status = git(folder, "status", "--porcelain", "--", ".")
+    """`commit` and `dirty` (changed or untracked files) of a folder; None outside of git, or if git does not answer."""
+    commit = status = None
+    with contextlib.suppress(UserError):
+        commit = git(folder, "rev-parse", "HEAD")
+        status = git(folder, "status", "--porcelain", "--", ".")
     return {"commit": commit, "dirty": None if commit is None or status is None else bool(status)}
 
 
@@ -155,10 +158,13 @@ def check_output(output: Path, part: Path, since: float = 0.0) -> dict[str, Any]
 
 
 def git(folder: Path, *arguments: str) -> str | None:
-    """The output of a git command in a folder; None if it fails, as outside of git."""
-    command = ["git", "-C", str(folder), *arguments]
+    """The output of a git command in a folder; None if it fails, as outside of git. A UserError if it is too slow."""
+    command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]  # a `git add` beside it goes on
     try:
         output = subprocess.check_output(command, stderr=subprocess.DEVNULL, timeout=_GIT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        text = f"{folder}: git {arguments[0]} took over {_GIT_SECONDS} s, so what is committed is unknown; run it again"
+        raise UserError(text) from error
     except (OSError, subprocess.SubprocessError):
         return None
     return output.decode(errors="replace").strip()  # UTF-8 in every locale, as files are read

@@ -108,7 +108,6 @@ TABLES = {  # by the name of the module that makes it, in the order of the repor
         compared=True,
         module="tables/rates.py",
         doc="docs/statistics.md#equal-tuning",
-        runs=(),  # the numbers come from two sets of cells, each with a frame of runs
     ),
     "ablations": TableDeclaration(
         title="Ablations and controls",
@@ -234,7 +233,7 @@ TABLES = {  # by the name of the module that makes it, in the order of the repor
         compared=True,
         module="tables/bench.py",
         doc="docs/rules.md#the-bench",
-        runs=(),  # the numbers come from two sets of cells, as in `rates`
+        runs=("variant", "against"),
     ),
     "batches": TableDeclaration(
         title="The size of a batch",

@@ -27,10 +27,8 @@ def token_rules_table(quantity_means: pd.DataFrame, rules: Sequence[str]) -> Tab
     numbers = in_order(rows, model=list(rows["model"]), rule=rules, quantity=QUANTITIES)
     readable = wide(numbers, ["model", "rule"], "quantity", QUANTITIES)
     answered = "with right and wrong answers"
-    everywhere, logits, weights = (
-        seed_range(numbers.loc[rows, "prompts"], "prompt")
-        for rows in (slice(None), *(numbers["quantity"] == name for name in ("gradient_share", "norm_share")))
-    )
+    of_gradients = (numbers.loc[numbers["quantity"] == name, "prompts"] for name in ("gradient_share", "norm_share"))
+    everywhere, logits, weights = (seed_range(rows, "prompt") for rows in (numbers["prompts"], *of_gradients))
     caption = (
         f"Every selection rule on the same answers of the untrained model: means over {everywhere}, each of which "
         "counts once, in percent, ± half the 95 % t-interval over prompts. Kept: of all tokens; of a rule that weighs "

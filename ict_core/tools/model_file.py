@@ -1,22 +1,24 @@
 """A model's YAML file, written from the checkpoint's own configuration, tokenizer and chat template."""
 
 import json
+import math
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+import yaml
+from pydantic import ValidationError
 
 from ict_core.config.inputs import Architecture
 from ict_core.config.load import load_model
 from ict_core.config.mistakes import faults_of
-from ict_core.config.section import Name
 from ict_core.errors import UserError, one_line
 from ict_core.models.fetch import checkpoint_sizes, doubled_start
 from ict_core.models.read import read_config, read_tokenizer
 from ict_core.process.failures import lost_connection
-from ict_core.store.layout import MANIFEST
+from ict_core.store.layout import MANIFEST, NAME, NAMED
 from ict_core.store.manifests import read_manifest
 from ict_core.training.fast.packed_forward import check_family
 
@@ -32,12 +34,8 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
         UserError: a study cannot give a model this name, the file is there already, or the checkpoint cannot be fetched
             or read.
     """
-    allowed = TypeAdapter(Name)
-    try:
-        allowed.validate_python(name)
-    except ValidationError:
-        text = allowed.json_schema()["description"]
-        raise UserError(f"the model's name {name!r}: it must be {text}; give another by --name") from None
+    if not re.fullmatch(NAME, name):
+        raise UserError(f"the model's name {name!r}: it must be {NAMED}; give another by --name")
     path = repository / "configs" / "models" / f"{name}.yaml"
     if path.exists():
         raise UserError(f"{path}: is there already; remove it, or give another --name")
@@ -46,7 +44,7 @@ def model_file(checkpoint: str, name: str, repository: Path) -> tuple[Path, list
         if local.is_dir():
             folder, root = local.resolve(), repository.resolve()
             stated = folder.relative_to(root) if folder.is_relative_to(root) else folder
-            lines = ["kind: local", f"path: {json.dumps(str(stated))}"]
+            lines = ["kind: local", f"path: {_quoted(str(stated))}"]
         else:
             folder, lines = _of_hub(checkpoint, Path(scratch))
         text, remarks = _text(lines, folder)
@@ -155,7 +153,12 @@ def _prompt_of(model: dict[str, Any], remarks: list[str]) -> list[str]:
     if not prompt:
         return []
     stated = {"template": prompt["template"], "source": "the study that made the checkpoint"}
-    return ["prompt:", *(f"  {key}: {json.dumps(value)}" for key, value in stated.items())]
+    return ["prompt:", *(f"  {key}: {_quoted(value)}" for key, value in stated.items())]
+
+
+def _quoted(text: str) -> str:
+    """A text as YAML on one line: JSON's escapes are not YAML's beyond 16 bits, as of an emoji."""
+    return str(yaml.safe_dump(text, default_style='"', width=math.inf)).strip()
 
 
 def _template(tokenizer: Any, remarks: list[str]) -> list[str]:
@@ -179,4 +182,4 @@ def _template(tokenizer: Any, remarks: list[str]) -> list[str]:
         )
     remarks.append(f"prompt: {json.dumps(text)}; read it for a date or a system prompt that you do not mean")
     source = "the chat template of the checkpoint's tokenizer"
-    return ["prompt:", f"  template: {json.dumps(text)}", f"  source: {json.dumps(source)}"]
+    return ["prompt:", f"  template: {_quoted(text)}", f"  source: {_quoted(source)}"]

@@ -69,6 +69,15 @@ CASES = {
     "gates of one arm twice": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: grpo"), "evidence.validity.replica", "'grpo'", "baseline"),
     "a gate of no method": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: grpo-replcia"), "evidence.validity.replica", "'grpo-replcia'"),
     "a control of a rule that keeps every token": (ICT20, None, "of: grpo\ncontrol: permuted-batch\n", "control", "'permuted-batch'", "'grpo' keeps every token"),
+    "a control of no rule": (ICT, "score: js", "score: js\ncontrol: permuted-batch", "control", "'permuted-batch'", "`of`"),
+    "a group size that is the recipe's": (ICT20, "percent: 20", "group_size: 8", "group_size", "8", "another value"),
+    "a batch that is the recipe's": (ICT20, None, "of: grpo\nbatch: {prompts_per_step: 16, steps: 40, warmup_steps: 0}\n", "batch", "another value"),
+    "more problems than a set has": (PAPER, "# problems_per_benchmark: 20", "problems_of: {gsm8k: 4}", "data.problems_of.gsm8k", "4", "3"),
+    "a mirror's file for two configs": (GSM8K, "configs: [main]", "configs: [main, socratic]\nmirror_copy: {hub: A/b, config: main, split: test, columns: [id]}", "mirror_copy"),
+    "a highest weight without its form": (ICT, None, "selector: steer\nform: exponential\nlowest: 0.8\nhighest: 2.0\nnormaliser: response\n", "highest", "2.0", "exponential"),
+    "samples between rollouts": (TRAINING, "token_sample_every: 10", "token_sample_every: 15\nupdates_per_rollout: 2", "token_sample_every", "15", "multiple"),
+    "baselines twice": (MINI, "baselines: [grpo,", "baselines: [grpo, grpo,", "baselines", "twice"),
+    "fewer tokens than bytes": ("models/mini-s.yaml", "vocab_size: 512", "vocab_size: 100", "architecture.vocab_size", "100", "258"),
     "no room for a prompt": ("models/mini-s.yaml", "max_positions: 256", "max_positions: 112", "architecture.max_positions", "112", "112 new tokens"),
     "a replica of another kind": (MINI, "  power: 0.8", VALIDITY.replace("replica: grpo-replica", "replica: stapo"), "evidence.validity.replica", "'stapo'", "of: grpo"),
     "a baseline that selects": (MINI, "  power: 0.8", VALIDITY.replace("baseline: grpo,", "baseline: entropy-20,"), "evidence.validity.baseline", "'entropy-20'", "every token"),
@@ -309,3 +318,20 @@ def test_any_other_file_is_a_user_error(configs, content):
 def test_a_study_that_does_not_exist(configs):
     told = message_of(configs, "studies/maxi.yaml")
     assert told.startswith("configs/studies/maxi.yaml: ") and told.endswith("allowed: mini, paper")
+
+
+def test_a_control_of_a_control_is_refused(configs, edit):
+    for name, of, control in (
+        ("stapo-permuted", "stapo", "permuted-batch"),
+        ("stapo-even", "stapo-permuted", "mean-one"),
+    ):
+        (configs / f"methods/{name}.yaml").write_text(f"of: {of}\ncontrol: {control}\n")
+    edit(MINI, "stapo, ict-10", "stapo, stapo-permuted, stapo-even, ict-10")
+    (line,) = message_of(configs).splitlines()
+    assert line.startswith("configs/methods/stapo-even.yaml: control: ") and "is a control itself" in line
+
+
+def test_a_start_that_reads_more_solutions_than_there_are_is_refused(configs, edit):
+    edit(HUB, "dtype:", START.replace("problems: 8", "problems: 32"))
+    (line,) = message_of(configs, PAPER).splitlines()
+    assert "data.train_sets" in line and "hub-m: 30" in line

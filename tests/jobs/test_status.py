@@ -16,6 +16,7 @@ import pytest
 
 from ict_core.commands.cli import main
 from ict_core.config.study_file import Cell
+from ict_core.jobs.causes import cause
 from ict_core.jobs.status import Status, status_page, status_records, study_status
 from ict_core.process.job_log import JOB, Reading, is_held, was_killed
 from ict_core.store import records
@@ -202,6 +203,14 @@ def test_a_killed_job_has_failed_and_is_told_from_one_whose_output_was_deleted(t
     process.wait(timeout=60)
     state, stage, note = of(tmp_path)
     assert (state, stage) == ("failed" if end else "missing", "train") and note.startswith(told)
+
+
+def test_a_job_that_has_succeeded_has_not_failed_whatever_its_libraries_print(tmp_path):
+    printed = "print('Traceback (most recent call last):\\n  x\\nOSError: [Errno 9]', flush=True); "
+    end = "from ict_core.process.job_log import tell_end; tell_end(succeeded={})"
+    for succeeded, told in ((False, "OSError: [Errno 9]"), (True, ""), (False, "OSError: [Errno 9]")):
+        assert job(tmp_path / "data.log", printed + end.format(succeeded)).wait(timeout=60) == 0
+        assert cause(tmp_path / "data.log") == told
 
 
 def test_what_a_job_starts_does_not_wait_for_it_and_only_a_log_is_locked(tmp_path):

@@ -1,6 +1,7 @@
 """Leases of GPUs, on a node of eight that a stand-in for nvidia-smi lists."""
 
 import contextlib
+import fcntl
 import json
 import os
 import re
@@ -126,6 +127,10 @@ def test_a_killed_job_frees_its_devices_and_not_before(node):
     assert " 1 of the GPUs [0, 1, 2, 3, 4, 5, 6, 7]" in waiting.stderr.readline()
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
+    folder = os.open(node.folder / "locks", os.O_RDONLY)
+    with pytest.raises(BlockingIOError):  # so systemd-tmpfiles leaves the old files in it alone
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(folder)
     time.sleep(1)  # more than one try; the job's own child still has the devices
     assert waiting.poll() is None
     os.kill(child, signal.SIGKILL)

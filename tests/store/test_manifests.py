@@ -68,6 +68,16 @@ def test_git_state_follows_the_folder(tmp_path, monkeypatch):
     assert git_state(tmp_path) == {"commit": clean["commit"], "dirty": True}
 
 
+def test_a_slow_git_leaves_it_open_what_is_committed(tmp_path, monkeypatch):
+    (slow := tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(manifests, "_GIT_SECONDS", 0.1)
+    assert git_state(tmp_path) == {"commit": None, "dirty": None}
+    with pytest.raises(UserError, match="git log took over"):
+        manifests.git(tmp_path, "log")
+
+
 def test_json_is_sorted_and_whole_or_absent(tmp_path):
     path = tmp_path / "new" / "a.json"
     write_json(path, {"b": 1, "a": "é"})

@@ -70,11 +70,13 @@ def test_an_interrupted_call_goes_on_in_a_folder_of_its_own_and_touches_no_other
         with pytest.raises(UserError, match="another `ict eval`"), work_folder(tmp_path, "a"):
             pass
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
-    for part, kept in (("cache", False), ("model.0a1b.partial", True)):  # a download that broke off
+    parts = {"cache": False, "model.0a1b.partial": True, "cache/a.parquet": True}  # a download, or answers, broken off
+    for part, kept in parts.items():
         with pytest.raises(UserError, match="lost"), work_folder(tmp_path, "c") as work:
-            (work / part).mkdir()
+            (work / part).mkdir(parents=True)
             raise UserError("the connection was lost")
         assert work.exists() == kept
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def test_a_folder_comes_before_a_name_and_is_copied_anew(tiny_checkpoint, tmp_path, monkeypatch, capsys):

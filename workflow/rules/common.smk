@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import sys
 from pathlib import Path
 
 from ict_core.config.inputs import READERS, PublishedSet
@@ -65,6 +66,10 @@ ROOT = Path(str(workflow.current_basedir)).parents[1]
 if (ROOT / "ict_core").is_dir():
     searched = filter(None, [str(ROOT.resolve()), os.environ.get("PYTHONPATH")])
     os.environ |= {"PYTHONPATH": os.pathsep.join(searched)}
+# And the commands of this Python's environment, whose packages are checked here.
+os.environ["PATH"] = os.pathsep.join(
+    [str(Path(sys.executable).parent), os.environ["PATH"]]
+)
 os.environ[JOB] = "1"
 DEFAULT_STUDY = "configs/studies/mini.yaml"
 ANSWERS_PER_GRADER = 10_000  # of one cell; each grader takes a thread

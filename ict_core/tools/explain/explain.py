@@ -63,7 +63,7 @@ def explain(table: Path, selection: str, problem: str | None = None, ledger: Pat
         origin, runs, numbers = trace(row, results / _CLAIMS, scores, ledger)
     else:
         averaged = Stored(results).averaged if "metric" in row else None
-        if "source" in row:  # the table `paper`, in which a benchmark of the study has the name of the paper's
+        if table.stem == "paper":  # in which a benchmark of the study has the name of the paper's
             stand_ins = {place: name for name, place in reversed(Stored(results).settings.mirrors.items())}
             row["benchmark"] = stand_ins.get(row["benchmark"], row["benchmark"])
         runs = entering(origin, row, scores, averaged)

@@ -24,7 +24,7 @@ def chosen_stages(place: Place, study: Study, wanted: str | None, steps: int | N
     optimiser `steps` are given. A fetched model has no `pretrain`.
     """
     possible: tuple[str, ...] = ("train", "generate", "grade")
-    if place.cell in {*study.tuning_cells(), *study.later_cells()}:  # they answer no benchmark
+    if place.cell not in study.evaluated:  # it answers no benchmark
         possible = possible[:1]
     if place.is_base:  # pretrained, or fetched and not made
         made = isinstance(study.models[place.cell.model], ScratchModel)

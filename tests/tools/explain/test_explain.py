@@ -112,6 +112,24 @@ def test_a_selection_of_no_row_or_of_several_names_candidates(selection, told):
         chosen_row(MINI / "tables/main.csv", origin, rows, selection)
 
 
+def test_a_row_is_named_as_it_is_proposed_even_if_a_value_has_a_slash():
+    file = MINI / "tables/update.csv"
+    origin, rows = table_of(file)
+    wanted = rows[rows["regime"].str.contains("/")].iloc[0]
+    assert chosen_row(file, origin, rows, "/".join(wanted[list(origin.keys)])).equals(wanted)
+
+
+def test_of_a_rule_with_a_source_the_runs_of_rule_and_control_enter():
+    table = ROOT / "results/reference/mini-readings/tables/bench.csv"
+    row = table_of(table)[1].iloc[0]
+    text, sound = explain(table, f"mini-s/{row['variant']}/{row['against']}/own")
+    assert row["source"] and sound and f"{2 * int(row['seeds'])} runs, " in text.splitlines()[-1]
+    scores = pd.read_parquet(MINI / "scores.parquet")
+    names = {"model": "mini-s", "variant": "ict-10", "metric": "pass@1"}
+    at_own, at_shared = (entering(TABLES["rates"], {**names, "rates": r}, scores) for r in ("own", "shared"))
+    assert [run.variant for run in at_own] == ["ict-10"] and at_shared == []  # of the shared rate other cells enter
+
+
 def test_what_is_no_table_is_refused(tmp_path):
     for name, told in (("scores.parquet", "no table of a study"), ("main.csv", "no such")):
         with pytest.raises(UserError, match=told):
@@ -206,6 +224,7 @@ def test_a_whole_chain_and_the_samples_of_a_problem(study, capsys):
         ("tables/contamination.csv", "mini-word"),
         ("tables/paper.csv", "average/pass@4/grpo/paper/0.5B"),
         ("claims.json", "beats-kl"),
+        ("tables/tuning.csv", "mini-s/grpo/0.0014/900"),
     ],
 )
 def test_where_no_run_enters_there_is_nothing_to_check(table, selection):

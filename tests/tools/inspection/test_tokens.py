@@ -59,6 +59,15 @@ def test_a_trained_cell(cell, capsys):
     assert again.read_bytes() == (cell / "tokens.html").read_bytes()
 
 
+def test_problems_of_another_kind_have_no_known_forks(cell, capsys, tmp_path):
+    problems = evaluation_problems(0, {"mini-word": ("word", 2)})
+    records.write_frame(problems.assign(prompt="What is 2 + 3?"), tmp_path / "sums.parquet", records.PROBLEMS)
+    options = ["tokens", str(cell), "--problems", str(tmp_path / "sums.parquet"), "--count", "1"]
+    assert main(options) == 0
+    assert main([*options, "--method", str(CONFIGS / "methods/oracle-decisions.yaml")]) == 2
+    assert "known" in capsys.readouterr().err
+
+
 def test_a_base_model_has_no_rule_of_its_own(cell):
     base = cell.parents[1] / "base"
     shutil.move(cell / "train" / "model", base / "seed-0" / "model")
