@@ -249,7 +249,7 @@ def mixture_note(manifest: Mapping[str, Any]) -> str:
             faults.append(f"different {kind} ({', '.join([*found[:_SHOWN], *more])})")
     if any(source["dirty"] for source in manifest["sources"]):
         faults.append("a working tree with changes that no commit holds")
-    if any(source["commit"] and source["dirty"] is None for source in manifest["sources"]):
+    if any(source.get("commit") and source["dirty"] is None for source in manifest["sources"]):
         faults.append("a working tree whose changes git did not tell in time")
     return f"Mixed study: its jobs come from {'; '.join(faults)}." if faults else ""
 

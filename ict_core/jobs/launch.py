@@ -43,4 +43,6 @@ def launcher_hash(study_file: Path, study: Study, model: str) -> str:
 
 
 def _launcher(study_file: Path, hardware: Hardware) -> Path:
-    return Path(os.path.relpath(repository(study_file) / "configs" / "accelerate" / f"{hardware.accelerate}.yaml"))
+    folder = repository(study_file)
+    top = folder if study_file.is_absolute() else Path(os.path.relpath(folder))  # a command that is not run anew
+    return top / "configs" / "accelerate" / f"{hardware.accelerate}.yaml"
