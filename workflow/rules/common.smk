@@ -67,9 +67,8 @@ if (ROOT / "ict_core").is_dir():
     searched = filter(None, [str(ROOT.resolve()), os.environ.get("PYTHONPATH")])
     os.environ |= {"PYTHONPATH": os.pathsep.join(searched)}
 # And the commands of this Python's environment, whose packages are checked here.
-os.environ["PATH"] = os.pathsep.join(
-    [str(Path(sys.executable).parent), os.environ["PATH"]]
-)
+commands = [str(Path(sys.executable).parent), *os.get_exec_path()]
+os.environ |= {"PATH": os.pathsep.join(commands)}
 os.environ[JOB] = "1"
 DEFAULT_STUDY = "configs/studies/mini.yaml"
 ANSWERS_PER_GRADER = 10_000  # of one cell; each grader takes a thread
