@@ -164,6 +164,6 @@ lock:  ## write requirements/*.lock anew (UPGRADE=1 takes the newest versions)
 	PYTHON=$(PYTHON) UPGRADE=$(UPGRADE) scripts/lock.sh
 
 clean:  ## remove one study's results (STUDY=mini)
-	@$(named) "configs/studies/$$STUDY.yaml" && tracked=$$(git ls-files -- "results/$$STUDY" 2>/dev/null || true) && if [ -n "$$tracked" ]; \
+	@$(named) "configs/studies/$$STUDY.yaml" && tracked=$$([ ! -e .git ] || git ls-files -- "results/$$STUDY") && if [ -n "$$tracked" ]; \
 	    then echo "make: STUDY: '$$STUDY' is not allowed; allowed: a study of whose results git tracks no file" >&2; exit 1; \
 	    else rm -rf "results/$$STUDY"; fi

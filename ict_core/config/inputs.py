@@ -282,7 +282,7 @@ class Template(Prompt):
             yield refused("template", self.template, "a text that holds {prompt} once")
 
 
-_MARKS = 258  # tokens that a tokenizer of the mini world has at least
+_LEAST_VOCABULARY = 258  # tokens that a tokenizer of the mini world has at least
 
 
 class ScratchModel(Section):
@@ -299,8 +299,8 @@ class ScratchModel(Section):
     pretraining: Pretraining
 
     def faults(self) -> Iterator[Fault]:
-        if (size := self.architecture.vocab_size) < _MARKS:
-            yield refused("architecture.vocab_size", size, f"at least {_MARKS}: every byte, and two marks")
+        if (size := self.architecture.vocab_size) < _LEAST_VOCABULARY:
+            yield refused("architecture.vocab_size", size, f"at least {_LEAST_VOCABULARY}: every byte, and two marks")
 
 
 class SupervisedStart(Section):

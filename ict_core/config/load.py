@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from ict_core.config.comparison import compare
 from ict_core.config.inputs import Benchmark, LocalModel, Model, TrainingSet
 from ict_core.config.method_files import read_method
-from ict_core.config.methods import Factor, Method, Training, Variation
+from ict_core.config.methods import Batch, Factor, Method, Training, Variation
 from ict_core.config.mistakes import Fault, Mistakes, faults_of, one_of, refused, show_value
 from ict_core.config.section import load_section, read_section
 from ict_core.config.study import Study
@@ -73,8 +73,8 @@ def load_study(path: Path) -> Study:
     for name, benchmark in benchmarks.items():
         if (rows := getattr(benchmark, "rows", math.inf)) < own.get(name, 0):
             mistakes.add(path, refused(f"data.problems_of.{name}", own[name], f"at most its rows = {rows}"))
-            mistakes.raise_if_any()
         benchmarks[name] = _with_problems(benchmark, own.get(name, file.data.problems_per_benchmark))
+    mistakes.raise_if_any()
     numerics: Numerics = "native" if any(model.hardware is not None for model in models.values()) else "portable"
     resolved: dict[str, Any] = {
         "name": file.study,
@@ -233,7 +233,7 @@ def _check_study(
         text = f"missing, and {', '.join(without)} state no warmup_steps; allowed: a whole number >= 0 here or there"
         yield Fault("selection_warmup_steps", text)
     names = file.data.train_sets or ()
-    starting = [name for name, model in models.items() if model.supervised_start is not None]
+    starting = {name: model.supervised_start for name, model in models.items() if model.supervised_start}
     if starting and not names:  # a generated problem has no worked solution
         text = f"missing; allowed: a list of files in configs/data, as {', '.join(starting)} has a supervised_start"
         yield Fault("data.train_sets", text)
@@ -248,13 +248,10 @@ def _check_study(
     all_read = set(names) == set(train_sets)
     if names and all_read and used is not None and used > available:
         yield refused("data.train_problems", used, f"at most the {available} problems of {', '.join(names)}")
-    rows = sum(train_set.rows for train_set in train_sets.values())
-    for name, model in models.items():
-        if (start := model.supervised_start) and names and all_read and start.problems > rows:
-            problems = f"supervised_start.problems = {start.problems}"
-            yield refused(
-                "data.train_sets", list(names), f"sets of at least as many rows as {problems} of {name}: {rows}"
-            )
+    for name, start in starting.items() if names and all_read else ():
+        if start.problems > (rows := sum(train_set.rows for train_set in train_sets.values())):
+            allowed = f"sets of at least as many rows as supervised_start.problems = {start.problems} of {name}: {rows}"
+            yield refused("data.train_sets", list(names), allowed)
     sampled = file.data.within_reach.problems if file.data.within_reach else None
     if all_read and sampled is not None and sampled > (total := used or available):
         yield refused("data.within_reach.problems", sampled, f"at most the {total} problems of the training")
@@ -320,10 +317,9 @@ def _check_method(
 
 def _sizes(method: Method, training: Training) -> tuple[object, ...]:
     """The sizes of a method's training with a recipe, and its warm-up."""
-    own, group, shared = method.batch, method.group_size or training.group_size, training
-    if own is None:
-        return group, method.warmup, shared.prompts_per_step, shared.steps, shared.lr_warmup_steps
-    return group, method.warmup, own.prompts_per_step, own.steps, own.warmup_steps
+    sizes = {"prompts_per_step": training.prompts_per_step, "steps": training.steps}
+    batch = method.batch or Batch(**sizes, warmup_steps=training.lr_warmup_steps)
+    return method.group_size or training.group_size, method.warmup, batch
 
 
 def _check_updates(method: Method, training: Training, recipe: str) -> Iterator[Fault]:

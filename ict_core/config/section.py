@@ -44,9 +44,13 @@ class Section(BaseModel):
 
     @model_validator(mode="after")
     def _refuse_faults(self) -> Self:
-        lists = [(key, value) for key, value in self if isinstance(value, tuple)]
-        names = [(key, value) for key, value in lists if all(isinstance(entry, str | int) for entry in value)]
-        if faults := [*(fault for key, value in names for fault in repeated(key, value)), *self.faults()]:
+        faults = [
+            fault
+            for key, value in self
+            if isinstance(value, tuple) and all(isinstance(entry, str | int) for entry in value)
+            for fault in repeated(key, value)
+        ]
+        if faults := [*faults, *self.faults()]:
             text = "; ".join(f"{key}: {text}" for key, text in faults)
             raise PydanticCustomError("faults", "{text}", {"text": text, "faults": faults})
         return self

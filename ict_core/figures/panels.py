@@ -282,9 +282,8 @@ def variant_panels(
 ) -> tuple[Figure, dict[str, list[Axes]]]:
     """An empty figure and each model's axes: one per title, three in a row, with one line per variant in each."""
     blocks = -(-len(titles) // BESIDE) * len(models)
-    line = max(
-        line, _LETTER * max(map(len, models), default=0) / (len(variants) + 0.4)
-    )  # a model's name stands upright
+    upright = _LETTER * max(map(len, models), default=0)  # a model's name beside its panels
+    line = max(line, upright / (len(variants) + 0.4))
     figure, axes = row_panels(blocks, [""] * BESIDE, [label(v) for v in variants], line, "none")
     panels: dict[str, list[Axes]] = {}
     for model, block in zip(models, np.split(axes, len(models)), strict=True):

@@ -53,7 +53,8 @@ def hold_log() -> bool:
 def tell_end(succeeded: bool) -> None:
     """Note that the process which holds a log ends in order, so that its log says why if it has not succeeded."""
     os.ftruncate(0, 0)
-    os.pwrite(0, _DONE if succeeded else b"", 0)
+    if succeeded:
+        os.pwrite(0, _DONE, 0)
 
 
 def was_killed(log: Path) -> bool:

@@ -129,7 +129,7 @@ def test_the_nearest_pairs_are_shown_and_all_are_kept():
     ("empty", "words"),
     [
         (lambda s: validity_table(pd.DataFrame(columns=list(VALIDITY)), s), "not measured"),
-        (lambda s: batches_table(pd.DataFrame(columns=list(BATCHES)), s), "varies no batch"),
+        (lambda s: batches_table(pd.DataFrame(columns=list(BATCHES)), s), "varies no batch that `grpo`"),
         (lambda s: near_duplicates_table(made.near_duplicates(0), s), "No evaluation question"),
     ],
 )

@@ -50,11 +50,13 @@ def test_the_prompt_is_the_chat_template_with_a_place_for_the_question(repositor
     folder = repository / "checkpoints/tiny"
     (folder / "chat_template.jinja").write_text(
         "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}"
-        "{% if add_generation_prompt %}<assistant 🤗>{% endif %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
     )
     path, remarks = model_file(str(folder), "chat", repository)
-    assert load_model(path).prompt.template == "<user>{prompt}</><assistant 🤗>"
-    assert any("<user>{prompt}</><assistant" in remark for remark in remarks)
+    assert load_model(path).prompt.template == "<user>{prompt}</><assistant>"
+    assert any("<user>{prompt}</><assistant>" in remark for remark in remarks)
+    (folder / "chat_template.jinja").write_text("🤗 {{ messages[0]['content'] }}")
+    assert load_model(model_file(str(folder), "hugging", repository)[0]).prompt.template == "🤗 {prompt}"
     (folder / "chat_template.jinja").write_text("{{ raise_exception('only with a system prompt') }}")
     path, remarks = model_file(str(folder), "stubborn", repository)
     assert load_model(path).prompt is None

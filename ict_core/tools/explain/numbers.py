@@ -54,16 +54,15 @@ def chosen_row(path: Path, origin: Origin, rows: pd.DataFrame, selection: str) -
     row or several have its values, the error lists candidates. `path` is for messages.
     """
     names = "/".join(origin.keys)
-    named = rows[rows[list(origin.keys)].agg("/".join, axis=1) == selection]  # a value may hold a slash
-    if len(named):
-        conditions, rows = {}, named
-    elif "=" in selection:
+    if "=" in selection:
         pairs = [part.partition("=") for part in re.split(r",(?=[^,=]+=)", selection)]  # a value may hold a comma
         conditions = {column.strip(): value.strip() for column, _, value in pairs}
     elif selection.count("/") < len(origin.keys):
         conditions = dict(zip(origin.keys, selection.split("/"), strict=False))
-    else:
-        raise UserError(f"--cell {selection}: more values than key columns; allowed: {names}, or COLUMN=VALUE,...")
+    else:  # a value holds a slash
+        conditions, rows = {}, rows[rows[list(origin.keys)].agg("/".join, axis=1) == selection]
+        if rows.empty:
+            raise UserError(f"--cell {selection}: more values than key columns; allowed: {names}, or COLUMN=VALUE,...")
     unknown = [column for column in conditions if column not in rows.columns]
     if unknown:
         raise UserError(f"--cell {selection}: no column {', '.join(unknown)}; {path} has {', '.join(rows.columns)}")
@@ -110,9 +109,11 @@ def entering(
     The average is over the benchmarks `averaged`, by default over all.
     """
     model = row.get("model") or row.get("states") or ""
-    if origin is TABLES["paper"] and row["source"] == "paper" or row.get("rates") == "shared":  # other cells' runs
+    if origin is TABLES["paper"] and row["source"] == "paper":
         return []
-    if not origin.runs and origin.source != "tokens":
+    if (
+        row.get("rates") == "shared" or not origin.runs and origin.source != "tokens"
+    ):  # the runs of other cells, or none
         return []
     scores = scores[scores["model"] == model]
     variants = list(dict.fromkeys(name for column in origin.runs for name in row[column].split(", ")))
