@@ -19,7 +19,9 @@ from ict_core.process.failures import check_room, hub_error, lost_connection
 from ict_core.store.layout import StudyFiles, study_folder
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
-_SAMPLE = "import sys; from ict_core.tools.machine_checks import sample_one_token; sample_one_token(sys.argv[1])"
+_SAMPLE = (
+    "import sys; from ict_core.tools import machine_checks as m; m.sample_one_token(sys.argv[1], int(sys.argv[2]))"
+)
 _SAMPLE_SECONDS = 300
 _LEAST_GIB = 8  # memory that a machine should have for models that state none
 _KEPT = 0.1  # the most of a machine's memory that kernel and firmware keep: some 2 % of 64 GiB, up to 8 % of 8
@@ -78,22 +80,25 @@ def devices(study: Study, root: Path) -> str:
 
 
 def engine(study: Study, root: Path) -> str:
-    """The engine loads a tiny random model and samples one token from it, in a process of its own."""
-    name = study.evaluation.engine
-    command = [sys.executable, "-c", _SAMPLE, name]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_SAMPLE_SECONDS, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        raise UserError(f"{name}: no token within {_SAMPLE_SECONDS} s; is the machine busy, or a GPU hung?") from None
-    if done.returncode:
-        last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
-        raise UserError(f"{name}: no token (exit status {done.returncode}): {last.strip()[:300]}; try: make env")
-    return f"{name} {done.stdout.split()[-1]} sampled a token from a random model"
+    """The engine loads tiny random models with the models' sizes of head and samples a token, each in its process."""
+    name, sizes = study.evaluation.engine, [model.architecture for model in study.models.values()]
+    heads = sorted({size.hidden_size // size.heads for size in sizes})
+    for head in heads:
+        command = [sys.executable, "-c", _SAMPLE, name, str(head)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_SAMPLE_SECONDS, stdin=subprocess.DEVNULL
+            )
+        except subprocess.TimeoutExpired:
+            raise UserError(f"{name}: no token in {_SAMPLE_SECONDS} s; is the machine busy, or a GPU hung?") from None
+        if done.returncode:
+            last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "it said nothing")
+            said = f"no token (exit status {done.returncode}): {last.strip()[:300]}"
+            raise UserError(f"{name}, heads of {head}: {said}; try: make env, or another size of head")
+    return f"{name} {done.stdout.split()[-1]} sampled a token, with heads of {' and '.join(map(str, heads))}"
 
 
-def sample_one_token(name: str) -> None:
+def sample_one_token(name: str, head_size: int) -> None:
     """Make a random checkpoint, sample a token with the engine of that name, and print its version."""
     from ict_core.config.inputs import Architecture
     from ict_core.evaluation.engine import Request, Sampling, engine_version, load_engine
@@ -101,9 +106,8 @@ def sample_one_token(name: str) -> None:
     from ict_core.training.pretrain import build_model, save_checkpoint
 
     os.environ["HF_HUB_OFFLINE"] = "1"
-    sizes = Architecture(
-        hidden_size=64, layers=1, heads=2, kv_heads=2, intermediate_size=64, vocab_size=352, max_positions=64
-    )
+    heads = {"hidden_size": 2 * head_size, "heads": 2, "kv_heads": 2}
+    sizes = Architecture(**heads, layers=1, intermediate_size=64, vocab_size=352, max_positions=64)
     with tempfile.TemporaryDirectory() as folder:
         tokenizer = train_tokenizer(sizes.vocab_size)
         save_checkpoint(build_model(sizes, tokenizer, seed=0), tokenizer, Path(folder))

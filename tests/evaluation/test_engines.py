@@ -192,7 +192,7 @@ def test_a_stop_id_ends_a_completion_and_is_counted(engine, problems):
 
 @pytest.mark.parametrize("name", ["transformers", pytest.param("vllm", marks=pytest.mark.slow)])
 def test_the_sample_of_ict_check(name, capsys):
-    sample_one_token(name)
+    sample_one_token(name, 32)
     assert capsys.readouterr().out.splitlines()[-1] == engine_version(name)
 
 

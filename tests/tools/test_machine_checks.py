@@ -77,6 +77,14 @@ def test_the_engine_samples_a_token(smoke):
     assert finding.text.startswith("transformers ")
 
 
+@pytest.mark.slow
+def test_heads_that_the_engine_has_no_kernel_for_are_a_fault_before_any_training(smoke):
+    ((name, model),) = smoke.models.items()
+    heads = model.architecture.model_copy(update={"hidden_size": 24 * model.architecture.heads})
+    level, text = finding_of("engine", dataclasses.replace(smoke, models={name: model.changed(architecture=heads)}))
+    assert level == FAULT and "24" in text, text
+
+
 def test_an_engine_that_does_not_import_is_a_fault_with_its_last_words(smoke, monkeypatch, tmp_path):
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho 'ImportError: libcudart.so.13: no such file' >&2; exit 3\n")
