@@ -189,6 +189,16 @@ def training_of_a_real_model() -> str:
     return table(heads, rows)
 
 
+def answers_to_published_problems() -> str:
+    """pass@1 of the study `smollm2-transfer`, by benchmark: of the base model and after each training."""
+    frame = pd.read_csv(REFERENCE / "smollm2-transfer/tables/main.csv")
+    found = frame[(frame["metric"] == "pass@1") & (frame["benchmark"] != "average")]
+    levels = [percent_interval(*limits) for limits in found[["mean", "low", "high"]].to_numpy()]
+    wide = found.assign(level=levels).pivot(index=["benchmark", "problems"], columns="variant", values="level")
+    rows = [[f"`{benchmark}`", f"{problems}", *row] for (benchmark, problems), *row in wide.itertuples()]
+    return table(["benchmark", "problems", *(f"`{variant}`" for variant in wide)], rows)
+
+
 def power_of_a_real_model() -> str:
     """The smallest difference that `smollm2-one-step` detects with its seeds and power, by the spread between seeds."""
     study, spreads = load_study(REPOSITORY / "configs/studies/smollm2-one-step.yaml"), (0.01, 0.02, 0.03, 0.05, 0.08)
@@ -341,6 +351,7 @@ BLOCKS: dict[str, dict[str, Callable[[], str]]] = {
         "claims": token_claims,
         "training": training_of_a_real_model,
         "power": power_of_a_real_model,
+        "transfer": answers_to_published_problems,
     },
 }
 
