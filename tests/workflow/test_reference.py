@@ -33,7 +33,7 @@ from ict_core.tables.write import write
 
 REFERENCE = REPOSITORY / "results" / "reference" / "mini"
 OTHERS = ["mini-20", "mini-40", "mini-again", "mini-again-2", "mini-again-3", "mini-ablations", "mini-batch", "smollm2"]
-OTHERS += ["rules", "rules-controls", "rules-two-updates", "kl-cov-scopes", "mini-readings"]
+OTHERS += ["rules", "rules-controls", "rules-two-updates", "kl-cov-scopes", "mini-readings", "smollm2-transfer"]
 REBUILD = ("--snakefile", "workflow/reference.smk")
 # all but the figures' own files: the notebook draws each of them, and the smoke study writes them
 MADE = ("claims.json", "paper_figures.ipynb", "paper/paper.md", "figures/forest.png")
@@ -72,9 +72,18 @@ def test_a_stored_run_is_small_whole_and_of_today_s_schemas(study):
     # four base models of `rules`, 59 cells of `mini-again-2` and 20 of `mini-ablations` are of an earlier commit, 36 of
     # `mini-20` of `mini`'s
     assert len(manifest["sources"]) == 1 or study in ("rules", "mini-20", "mini-again-2", "mini-ablations")
-    begins = "supervised_start" if study == "smollm2" else "pretrain"
+    begins = "supervised_start" if study.startswith("smollm2") else "pretrain"
     assert {job["stage"] for job in manifest["jobs"]} >= {begins, "train", "generate"}
     assert (stored.mixed == "") == (study not in ("mini-20", "mini-again-2", "mini-ablations"))  # whose pages say so
+
+
+def test_the_transfer_is_of_the_weights_that_smollm2_one_step_evaluates():
+    jobs = json.loads((REFERENCE.parent / "smollm2-transfer/manifest.json").read_text())["jobs"]
+    weights = {job["variant"]: job["model_sha256"] for job in jobs if job["stage"] == "train"}
+    assert set(weights) == {"grpo", "ict-10"}
+    for variant, of in weights.items():
+        cell = REPOSITORY / f"results/cells/smollm2-one-step/smollm2-135m-one-step/{variant}/seed-0/cell.json"
+        assert json.loads(cell.read_text())["jobs"]["made"]["model_sha256"] == of
 
 
 @pytest.mark.slow
