@@ -53,7 +53,7 @@ def test_variants_of_a_study_of_the_project_differ_in_method_and_seed_and_an_arm
     arms = study.arms()
     assert set(study.methods) - set(arms) <= {study.baselines[0]}
     declared = {variant: arm for variant, arm in arms.items() if arm["factor"]}
-    assert declared or name.endswith(("smoke", "readings"))
+    assert declared or name.endswith(("smoke", "readings", "transfer"))
     for variant, arm in declared.items():
         of_group = {"training.group_size", "training.prompts_per_step"}
         follow = {"group_size": of_group, "batch": OF_BATCH}.get(arm["factor"], set())
