@@ -259,10 +259,9 @@ class Pretraining(Section):
 
 
 class Hardware(Section):
-    """The resources of one job of this model.
-
-    No result depends on them but for rounding, and in two cases: without vLLM each GPU draws rollouts and random
-    rewards of its own, and KL-Cov by micro-batch chooses its tokens among `micro_batch_sequences`.
+    """The resources of one job of this model. No result depends on them but for rounding, and in two cases: without
+    vLLM each GPU draws rollouts and random rewards of its own, and KL-Cov by micro-batch chooses its tokens among
+    `micro_batch_sequences`.
     """
 
     accelerate: Literal["one-gpu", "ddp", "fsdp2"]  # a file of configs/accelerate

@@ -127,9 +127,8 @@ def test_every_make_line_is_one_that_make_takes():
         assert result.returncode == 0 and result.stdout, (line, result.stderr)
         for study in re.findall(r"STUDY=(\S+)", line):
             stored = StudyFiles(REPOSITORY / stored_folder(study))
-            rates = (
-                line.startswith("make reference ") and stored.rewards.name
-            )  # which stand alone where a study has no runs
+            # rates stand alone where a study has no runs
+            rates = line.startswith("make reference ") and stored.rewards.name
             assert stored.settings.exists() or rates and (stored.results / rates).exists(), study
 
 

@@ -111,9 +111,8 @@ def entering(
     model = row.get("model") or row.get("states") or ""
     if origin is TABLES["paper"] and row["source"] == "paper":
         return []
-    if (
-        row.get("rates") == "shared" or not origin.runs and origin.source != "tokens"
-    ):  # the runs of other cells, or none
+    of_other_cells, of_no_runs = row.get("rates") == "shared", not origin.runs and origin.source != "tokens"
+    if of_other_cells or of_no_runs:
         return []
     scores = scores[scores["model"] == model]
     variants = list(dict.fromkeys(name for column in origin.runs for name in row[column].split(", ")))
